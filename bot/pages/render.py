@@ -15,11 +15,14 @@ from markupsafe import Markup
 
 from mergeplan.bot.pages.links import DAYS
 from mergeplan.bot.pages.text import render_foreign, render_sentence
-from mergeplan.bot.pages.view import PageView, count_steps, progress_percent
+from mergeplan.bot.pages.view import PageView, count_steps
 from mergeplan.bot.report.markdown import format_days
 from mergeplan.bot.report.rows import format_share
 from mergeplan.bot.report.words import actual_words, audit_line, estimate_words
+from mergeplan.planner.site.filters import page_filters
 from mergeplan.planner.site.html_templates import open_templates
+from mergeplan.planner.site.pages import TEMPLATES as SITE
+from mergeplan.planner.ui.render import name_category
 from mergeplan.planner.wording import count_noun, duration_text, size_text
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -78,26 +81,28 @@ def headers(forms: str = "'none'") -> Mapping[str, str]:
 
 @cache
 def _read_style() -> str:
-    return (TEMPLATES / "style.css").read_text(encoding="utf-8")
+    files = (SITE / "primer.css", SITE / "header.css", TEMPLATES / "style.css")
+    return "".join(file.read_text(encoding="utf-8") for file in files)
 
 
 @cache
 def _load_templates() -> Environment:
     filters: dict[str, Any] = {
+        "breakable": page_filters()["breakable"],
         "sentence": render_sentence,
         "foreign": render_foreign,
         "size": size_text,
         "duration": duration_text,
         "days": format_days,
         "counted": count_noun,
+        "category_name": name_category,
         "share": format_share,
-        "percent": progress_percent,
         "counts": count_steps,
         "estimate": estimate_words,
         "actual": actual_words,
         "audit": lambda row: render_sentence(audit_line(row).removeprefix("- ")),
         "moment": lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
-    environment = open_templates([TEMPLATES], filters)
+    environment = open_templates([TEMPLATES, SITE], filters)
     environment.globals.update({"style": Markup(_read_style()), "tabs": TABS, "link_days": DAYS})  # noqa: S704 - a file of ours
     return environment

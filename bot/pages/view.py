@@ -238,12 +238,6 @@ class PageView:
         return progress if progress.run_id == self.record.run.id else None
 
 
-def progress_percent(progress: RunProgress) -> int:
-    """Return the done part of a run: by the batches of its backfill, or of the models that it is known to compute."""
-    done, of = (progress.done, progress.of) if progress.stage == "backfill" and progress.of else progress.batches
-    return 100 if progress.ended or not of else min(99, 100 * done // of)
-
-
 def count_steps(progress: RunProgress) -> tuple[tuple[str, int], ...]:
     """Return the number of models in each step: `done` 3, `running` 1."""
     totals = [(step.value, sum(model.step is step for model in progress.models)) for step in Step]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import structlog
 from pydantic import ValidationError
@@ -94,14 +94,14 @@ class KnownCatalogs:
         if not document:
             return None
         try:
-            pages = CatalogPages(catalog_of(CatalogView.model_validate_json(document)))
+            catalog = catalog_of(CatalogView.model_validate_json(document))
         except (ValidationError, ValueError) as error:  # another version wrote it
             log.warning("catalog_not_read", repository=repository, why=str(error)[:200])
             self._request_catalog(repository)
             return None
         while len(self._known) >= CATALOGS_MOST:
             self._known.pop(next(iter(self._known)), None)
-        self._known[repository] = KnownCatalog(mark, pages)
+        self._known[repository] = KnownCatalog(mark, CatalogPages(replace(catalog, project=repository)))
         return self._known[repository]
 
     def _request_catalog(self, repository: str) -> None:

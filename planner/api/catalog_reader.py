@@ -112,6 +112,12 @@ class CatalogReader:
                 return self._known.get(environment) or self.read(environment)  # which raises what was wrong
         return snapshot
 
+    @property
+    def project_name(self) -> str:
+        """Return the project's name, or that of its folder."""
+        name = self._opened.config.project if self._opened else ""
+        return name or self.settings.root.name
+
     def read_for_page(self) -> CatalogSnapshot:
         """Return the catalog of prod with the shorter patience for a person who waits before an empty page."""
         return self.read(patience=self.first_page)

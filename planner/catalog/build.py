@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from mergeplan.planner.catalog.catalog import (
@@ -20,10 +20,11 @@ from mergeplan.planner.checks.audits import is_blocking
 from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.graph import Graph, graph_of
-from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.definitions.formatting import format_tree
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import render_model
+from mergeplan.planner.plan.costs import TableHistory
 from mergeplan.planner.plan.schedule import Loaded, Window, schedule_run
 from mergeplan.planner.project.lineage import ALL, ROWS, Followed, Node
 from mergeplan.planner.project.loader import Project
@@ -41,6 +42,8 @@ class CatalogSources:
     loaded: Loaded
     now: datetime
     memory: ShapeMemory = NO_MEMORY  # of layouts
+    stored_columns: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)  # by physical table
+    histories: Mapping[str, TableHistory] = field(default_factory=dict)  # by physical table
 
 
 def build_catalog(sources: CatalogSources) -> Catalog:
@@ -105,7 +108,7 @@ class _Builder:
         model, followed = self.sources.project.models[name], self.sources.lineage[name]
         return CatalogModel(
             declared=model,
-            columns=_build_columns(model, followed, self.neighbours),
+            columns=_build_columns(model, followed, self.neighbours, self._stored_columns(name)),
             parents=model.depends_on,
             readers=self.graph.children[name],
             row_deciders=self.neighbours.row_deciders(name),
@@ -117,15 +120,30 @@ class _Builder:
             deployed=self.deployed.get(name),
         )
 
+    def _stored_columns(self, name: str) -> tuple[Column, ...]:
+        snapshot = self.sources.environment.snapshots.get(name)
+        return self.sources.stored_columns.get(snapshot.table, ()) if snapshot else ()
 
-def _build_columns(model: Model, followed: Followed, neighbours: _Neighbours) -> tuple[CatalogColumn, ...] | None:
-    if followed.columns is None:
+
+def _build_columns(
+    model: Model, followed: Followed, neighbours: _Neighbours, stored_columns: tuple[Column, ...]
+) -> tuple[CatalogColumn, ...] | None:
+    """Return the columns that follow from the files, or else those of the table; None where neither is known."""
+    stored_types = {column.name: column.type for column in stored_columns}
+    names = tuple(stored_types) or None if followed.columns is None else followed.columns
+    if names is None:
         return None
     types = dict(followed.table.types) | {column.name: column.type for column in model.columns}
     comments = {column.name: column.comment for column in model.columns} | dict(model.column_descriptions)
     return tuple(
-        CatalogColumn(name, types.get(name, ""), comments.get(name, ""), *neighbours.column(model.name, name))
-        for name in followed.columns
+        CatalogColumn(
+            name,
+            types.get(name, ""),
+            comments.get(name, ""),
+            *neighbours.column(model.name, name),
+            stored_type=stored_types.get(name, ""),
+        )
+        for name in names
     )
 
 
@@ -165,6 +183,7 @@ def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
     for name, snapshot in snapshots.items():
         shown = name in environment.views and snapshot.kind.has_view
         loaded_time: Timeline = sources.loaded.timeline_of(snapshot) if snapshot.kind.is_stored else ()
+        history = sources.histories.get(snapshot.table) if loaded_time else None
         tables[name] = DeployedTable(
             view=environment.naming.view(name, environment.name) if shown else "",
             table=snapshot.table if snapshot.kind.has_view else "",
@@ -172,6 +191,8 @@ def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
             held=loaded_time,
             missing=behind.get(name, ((), ()))[1],
             current=name in models and _same_text(models[name], snapshot.model),
+            history=history,
+            rows=history.count_rows(snapshot.model, loaded_time) if history else None,
         )
     return tables
 

@@ -12,7 +12,9 @@ from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.costs import TableHistory
 from mergeplan.planner.project.lineage import Node
+from mergeplan.planner.semantics.types import normalize_type
 
 WORD = re.compile(r"\w+")
 
@@ -26,10 +28,20 @@ class CatalogColumn:
     """
 
     name: str
-    type: str = ""  # '' when it is not known
+    type: str = ""  # that follows from the project's files; '' when it is not known
     description: str = ""
     made_from: tuple[Node, ...] = ()
     read_by: tuple[Node, ...] = ()
+    stored_type: str = ""  # in the table or the view of the environment, as Spark has it; '' when there is none
+
+    @property
+    def known_type(self) -> str:
+        return self.type or self.stored_type
+
+    @property
+    def has_another_type(self) -> bool:
+        """True when the environment has another type than the project's files."""
+        return bool(self.stored_type) and normalize_type(self.known_type) != normalize_type(self.stored_type)
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,8 @@ class DeployedTable:
     held: Timeline = ()
     missing: Timeline = ()
     current: bool = True
+    history: TableHistory | None = None  # None: no batch of it is on record
+    rows: int | None = None  # None: not known
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ class CatalogColumnRow(Data):
     read_by: tuple[LineageEnd, ...] = Field(
         default=(), description="the columns that are made from it; null: it decides the rows of that model"
     )
+    stored_type: str = Field(
+        default="", description='its type in the table or the view of the environment; `""`: there is none'
+    )
 
 
 class CatalogAuditRow(Data):
@@ -38,6 +41,16 @@ class CatalogTestRow(Data):
     description: str = Field(default="", description="what it says of itself")
 
 
+class BatchRow(Data):
+    """A batch of a table when it was last computed."""
+
+    start: str = Field(description="the begin of its time; that of 1970 for a table computed as a whole")
+    units: int = Field(default=1, description="the units of time that it covers")
+    rows: int = Field(default=0, description="the rows that it wrote")
+    seconds: float = Field(default=0.0, description="how long it took")
+    at: str = Field(description="when it was written")
+
+
 class DeployedRow(Data):
     """What an environment shows of a model."""
 
@@ -47,6 +60,12 @@ class DeployedRow(Data):
     intervals: Spans = Field(default=(), description="the time that the table holds")
     missing: Spans = Field(default=(), description="the time that a run would compute now")
     current: bool = Field(default=True, description="the file says what is deployed; false: it was edited since")
+    rows: int | None = Field(default=None, description="the rows of the table; null: not known without Spark")
+    rows_written: int = Field(default=0, description="the rows that all batches of the table wrote")
+    seconds: float = Field(default=0.0, description="how long all batches took, added up")
+    batch_count: int = Field(default=0, description="the batches of the table that are on record")
+    written_at: str | None = Field(default=None, description="when a batch was written last, or null")
+    batches: tuple[BatchRow, ...] = Field(default=(), description="those of the newest time, the newest first")
 
 
 class CatalogModelRow(Data):

@@ -9,6 +9,7 @@ from mergeplan.planner.catalog.catalog import Catalog, CatalogColumn, CatalogMod
 from mergeplan.planner.contract import catalog as rows
 from mergeplan.planner.contract.from_plan import format_spans
 from mergeplan.planner.contract.tables import LineageEnd
+from mergeplan.planner.plan.costs import BatchCost
 from mergeplan.planner.project.lineage import Node
 
 
@@ -86,6 +87,7 @@ def _column_row(column: CatalogColumn) -> rows.CatalogColumnRow:
         description=column.description,
         made_from=_lineage_ends(column.made_from),
         read_by=_lineage_ends(column.read_by),
+        stored_type=column.stored_type,
     )
 
 
@@ -94,6 +96,8 @@ def _lineage_ends(nodes: Iterable[Node]) -> tuple[LineageEnd, ...]:
 
 
 def _deployed_row(deployed: DeployedTable) -> rows.DeployedRow:
+    history = deployed.history
+    batches = tuple(_batch_row(batch) for batch in history.batches) if history else ()
     return rows.DeployedRow(
         view=deployed.view,
         table=deployed.table,
@@ -101,7 +105,18 @@ def _deployed_row(deployed: DeployedTable) -> rows.DeployedRow:
         intervals=format_spans(deployed.held),
         missing=format_spans(deployed.missing),
         current=deployed.current,
+        rows=deployed.rows,
+        rows_written=history.total.rows if history else 0,
+        seconds=history.total.seconds if history else 0.0,
+        batch_count=history.count if history else 0,
+        written_at=_format_moment(history.written_at) if history else None,
+        batches=batches,
     )
+
+
+def _batch_row(batch: BatchCost) -> rows.BatchRow:
+    start, at = batch.start.isoformat(), batch.at.isoformat()
+    return rows.BatchRow(start=start, units=batch.units, rows=batch.rows, seconds=batch.seconds, at=at)
 
 
 def _format_moment(at: datetime | None) -> str | None:

@@ -161,7 +161,7 @@ def _column_fields(column: CatalogColumn) -> Json:
     return {
         "name": column.name,
         "description": column.description,
-        "data_type": column.type or None,
+        "data_type": column.known_type or None,
         "meta": {},
         "tags": [],
     }
@@ -229,7 +229,7 @@ def _catalog_table(model: CatalogModel, name: DbtName) -> Json:
 
 def _catalog_columns(model: CatalogModel) -> Iterator[tuple[str, Json]]:
     for number, column in enumerate(model.columns or (), start=1):
-        about = {"type": column.type or UNKNOWN, "index": number, "name": column.name}
+        about = {"type": column.known_type or UNKNOWN, "index": number, "name": column.name}
         yield column.name, {**about, "comment": column.description or None}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from mergeplan.planner.errors import TooCostly
 from mergeplan.planner.intervals import Timeline
@@ -20,6 +21,39 @@ class Cost:
     units: int
     rows: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class BatchCost:
+    """The cost of one batch when it was last computed, and when that was."""
+
+    start: datetime
+    units: int
+    rows: int
+    seconds: float
+    at: datetime
+
+
+@dataclass(frozen=True)
+class TableHistory:
+    """The batches of a table: their total, their number, the last write, and those of the newest time, newest first."""
+
+    total: Cost
+    count: int
+    written_at: datetime
+    batches: tuple[BatchCost, ...]
+
+    def count_rows(self, model: Model, held: Timeline) -> int | None:
+        """Return the number of rows in the table; None where its batches do not tell.
+
+        The batches of a table that is filled by time add up, unless some of them overlap: then they cover more units
+        than the table holds. A merge may write a row that is there already.
+        """
+        if not model.kind.is_incremental:
+            return self.total.rows if self.count == 1 else None
+        if model.kind.is_by_time and self.total.units == units(model, held):
+            return self.total.rows
+        return None
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from mergeplan.planner.project.lineage import ALL, ROWS, Node
+from mergeplan.planner.site.highlight import highlight_code
 from mergeplan.planner.site.names import page_name
-from mergeplan.planner.wording import count_noun, printable_text
+from mergeplan.planner.wording import count_noun, duration_text, printable_text
 
 COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
 
@@ -32,6 +33,15 @@ def _first_line(text: str) -> str:
     return line if len(line) <= 160 else f"{line[:159]}…"
 
 
+def kind_words(kind: str) -> str:
+    """Return a kind as all pages write it.
+
+    >>> kind_words("SCD_TYPE_2_BY_COLUMN")
+    'SCD type 2 by column'
+    """
+    return kind.lower().replace("_", " ").replace("scd type 2", "SCD type 2")
+
+
 def page_filters() -> Mapping[str, Callable[..., Any]]:
     return dict(_list_filters())
 
@@ -41,7 +51,10 @@ def _list_filters() -> Iterator[tuple[str, Callable[..., Any]]]:
     yield "namers", lambda columns: sorted({name for column in columns for name in column.named_by})
     yield "breakable", _breakable_name
     yield "first_line", _first_line
-    yield "kind_words", lambda kind: kind.lower().replace("_", " ").replace("scd type 2", "SCD type 2")
+    yield "kind_words", kind_words
+    yield "code", highlight_code
+    yield "grouped", lambda number: f"{number:,}"
+    yield "took", duration_text
     yield "counted", count_noun
     yield "anchor", lambda schema: f"schema-{page_name(schema)}"
     yield "moment", lambda at: at.astimezone(UTC).strftime(_moment_form(at))

@@ -120,12 +120,22 @@ def _search_link(index: str) -> Any:
 @cache
 def security_policy() -> str:
     """Forbid a browser everything but our own style and script, by their hashes."""
-    hashes = (
-        b64encode(hashlib.sha256(_read_template(name).encode()).digest()).decode()
-        for name in ("style.css", "search.js")
-    )
+    texts = read_style(), _read_template("search.js")
+    hashes = (b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
     style, script = (f"'sha256-{digest}'" for digest in hashes)
     return f"default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'"
+
+
+@cache
+def read_style() -> str:
+    """Return the style of the catalog's pages, with the colours of Primer."""
+    return read_colours() + _read_template("style.css")
+
+
+@cache
+def read_colours() -> str:
+    """Return the variables that every page takes its colours from."""
+    return _read_template("primer.css")
 
 
 @cache
@@ -136,7 +146,7 @@ def _read_template(name: str) -> str:
 @cache
 def _page_templates() -> Environment:
     environment = open_templates([TEMPLATES], page_filters())
-    texts = {"style": Markup(_read_template("style.css")), "script": Markup(_read_template("search.js"))}  # noqa: S704 - files of ours
+    texts = {"style": Markup(read_style()), "script": Markup(_read_template("search.js"))}  # noqa: S704 - files of ours
     environment.globals.update({**texts, "policy": security_policy()})
     return environment
 

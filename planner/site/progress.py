@@ -73,6 +73,14 @@ class RunProgress:
             max(1, model.of) for model in self.models if model.step is not Step.UNCHANGED
         )
 
+    @property
+    def percent(self) -> int:
+        """The completed percentage: of the batches of a backfill, or of the models that are known to be computed."""
+        done, total = (self.done, self.of) if self.stage == "backfill" and self.of else self.batches
+        if self.ended:
+            return 100
+        return min(99, 100 * done // total) if total else 0
+
 
 def apply_line(progress: RunProgress, line: Line) -> RunProgress:
     """Return the progress after one more line; the same object where the line does not concern it."""

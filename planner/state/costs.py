@@ -8,9 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from mergeplan.planner.plan.costs import Cost
+from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, split_chunks
+from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
 
 
 class Costs:
@@ -28,11 +28,25 @@ class Costs:
 
     def load(self, tables: Collection[str]) -> Mapping[str, Cost]:
         """Table -> what its batches cost together, for those of the given tables that have any."""
-        costs: dict[str, Cost] = {}
-        sums = [sa.func.sum(t.costs.c[name]).label(f"all_{name}") for name in ("units", "rows", "seconds")]
+        return {name: history.total for name, history in self.load_history(tables).items()}
+
+    def load_history(self, tables: Collection[str], most: int = 0) -> Mapping[str, TableHistory]:
+        """Table -> its batches, at most `most` one by one, for those of the given tables that have any."""
+        columns = t.costs.c
+        sums = [sa.func.sum(columns[name]).label(f"all_{name}") for name in ("units", "rows", "seconds")]
+        rest = sa.func.count().label("batches"), sa.func.max(columns.at, type_=t.Utc).label("last")
+        query = sa.select(columns.table_name, *sums, *rest).group_by(columns.table_name)
+        histories: dict[str, TableHistory] = {}
         with self._database.reading() as tx:
-            query = sa.select(t.costs.c.table_name, *sums).where(tx.own(t.costs)).group_by(t.costs.c.table_name)
             for chunk in split_chunks(sorted(tables)):
-                for row in tx.execute(query.where(t.costs.c.table_name.in_(chunk))):
-                    costs[row.table_name] = Cost(int(row.all_units), int(row.all_rows), float(row.all_seconds))
-        return costs
+                for row in tx.execute(query.where(tx.own(t.costs), columns.table_name.in_(chunk))):
+                    total = Cost(int(row.all_units), int(row.all_rows), float(row.all_seconds))
+                    batches = _newest_batches(tx, row.table_name, most) if most else ()
+                    histories[row.table_name] = TableHistory(total, int(row.batches), row.last, batches)
+        return histories
+
+
+def _newest_batches(tx: Transaction, table: str, most: int) -> tuple[BatchCost, ...]:
+    """Return the batches of the newest time: in the order of the key, so that no other is read."""
+    query = tx.select(t.costs).where(t.costs.c.table_name == table).order_by(t.costs.c.start_at.desc()).limit(most)
+    return tuple(BatchCost(row.start_at, row.units, row.rows, row.seconds, row.at) for row in tx.execute(query))

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "assets"
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 # Of each asset the files that it is made of: the pages look like those of `mergeplan docs`.
 PARTS = {
-    "style.css": (SITE / "style.css", FOLDER / "ui.css"),
+    "style.css": (SITE / "primer.css", SITE / "style.css", SITE / "header.css", FOLDER / "ui.css"),
     "ui.js": (FOLDER / "ui.js",),
     "icon.svg": (FOLDER / "icon.svg",),
 }

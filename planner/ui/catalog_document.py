@@ -24,6 +24,7 @@ from mergeplan.planner.intervals import Cron, Interval, Timeline, cron_error
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import DAILY, Model
+from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
 from mergeplan.planner.project.lineage import ROWS, Node
 
 
@@ -102,7 +103,8 @@ def _parse_cron(schedule: str, unit: str) -> Cron:
 
 
 def _read_column(row: rows.CatalogColumnRow) -> CatalogColumn:
-    return CatalogColumn(row.name, row.type, row.description, _read_nodes(row.made_from), _read_nodes(row.read_by))
+    ends = _read_nodes(row.made_from), _read_nodes(row.read_by)
+    return CatalogColumn(row.name, row.type, row.description, *ends, stored_type=row.stored_type)
 
 
 def _read_nodes(ends: Iterable[LineageEnd]) -> tuple[Node, ...]:
@@ -111,7 +113,18 @@ def _read_nodes(ends: Iterable[LineageEnd]) -> tuple[Node, ...]:
 
 def _read_deployment(row: rows.DeployedRow) -> DeployedTable:
     loaded_time, missing = _read_timeline(row.intervals), _read_timeline(row.missing)
-    return DeployedTable(row.view, row.table, row.version, loaded_time, missing, row.current)
+    history = _read_history(row, row.written_at) if row.written_at else None
+    return DeployedTable(row.view, row.table, row.version, loaded_time, missing, row.current, history, row.rows)
+
+
+def _read_history(row: rows.DeployedRow, written_at: str) -> TableHistory:
+    batches = (
+        BatchCost(_parse_moment(batch.start), batch.units, batch.rows, batch.seconds, _parse_moment(batch.at))
+        for batch in row.batches
+    )
+    units = sum(batch.units for batch in row.batches)
+    total = Cost(units, row.rows_written, row.seconds)
+    return TableHistory(total, row.batch_count, _parse_moment(written_at), tuple(batches))
 
 
 def _read_timeline(spans: Spans) -> Timeline:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
+from typing import NamedTuple
 
 from mergeplan.planner.catalog.catalog import Catalog, UnusedColumn
 from mergeplan.planner.site.calendar_strip import draw_strip
@@ -17,6 +18,8 @@ from mergeplan.planner.ui.render import Frame, render
 from mergeplan.planner.ui.search import SearchIndex
 
 PAGE_SIZE = 100
+CHOICES_MAX = 1_000  # names that a field offers
+TREE_MAX = 400  # models that the tree names
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,42 @@ class AuditResultRow:
 
 
 @dataclass(frozen=True)
+class RunRow:
+    """A job that computed a model; `address` is that of the job."""
+
+    title: str
+    address: str
+    state: str
+    rows: int
+    seconds: float
+    at: str
+
+
+@dataclass(frozen=True)
 class ModelActivity:
     """The facts about a model beside its file and its table."""
 
     versions: tuple[VersionRow, ...] = ()
     audits: tuple[AuditResultRow, ...] = ()
     plans: tuple[PlanRow, ...] = ()
-    costs: str = ""
+    runs: tuple[RunRow, ...] = ()
+
+
+class Leaf(NamedTuple):
+    """A model in the tree, by its name within the schema."""
+
+    model: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A schema in the tree; without leaves where it is only counted."""
+
+    schema: str
+    count: int
+    leaves: tuple[Leaf, ...] = ()
+    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +116,8 @@ class CatalogPages:
         """Return the page of the models that a search matches, or of all models."""
         page = self.index.find(query, number, PAGE_SIZE)
         page_link: Callable[[int], str] = lambda other: search_address(query, other, frame.base)  # noqa: E731
-        values = {"query": query, "page": page, "page_link": page_link, "schemas": self._schema_counts}
+        values = {"query": query, "page": page, "page_link": page_link, "tree": self.tree(), "current": ""}
+        values["model_names"] = self.model_names
         return render("catalog.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     def model(self, frame: Frame, name: str, activity: ModelActivity) -> str:
@@ -97,7 +130,9 @@ class CatalogPages:
             "versions": activity.versions,
             "audits": activity.audits,
             "plans": activity.plans,
-            "costs": activity.costs,
+            "runs": activity.runs,
+            "tree": self.tree(name),
+            "current": name,
         }
         return render("model_page.html", frame, here="Catalog", catalog=self.catalog, **values)
 
@@ -108,9 +143,25 @@ class CatalogPages:
         values = {"unused_by_model": sorted(groups.items())}
         return render("unused_page.html", frame, here="Catalog", catalog=self.catalog, **values)
 
+    def tree(self, current: str = "") -> tuple[Branch, ...]:
+        """Return the models by schema; of a large catalog only those of the current model's schema are named."""
+        is_small = len(self.catalog.models) <= TREE_MAX
+        branches = []
+        for schema, leaves in self._leaves.items():
+            is_open = schema == schema_of(current) if current else is_small
+            shown = leaves[:TREE_MAX] if is_small or is_open else ()
+            branches.append(Branch(schema, len(leaves), shown, is_open))
+        return tuple(branches)
+
     @cached_property
-    def _schema_counts(self) -> Sequence[tuple[str, int]]:
-        return sorted(Counter(map(schema_of, self.catalog.models)).items())
+    def _leaves(self) -> Mapping[str, tuple[Leaf, ...]]:
+        leaves = (Leaf(name, name.rpartition(".")[2]) for name in sorted(self.catalog.models))
+        return {schema: tuple(group) for schema, group in groupby(leaves, key=lambda leaf: schema_of(leaf.model))}
+
+    @cached_property
+    def model_names(self) -> tuple[str, ...]:
+        """The names that fields offer."""
+        return tuple(sorted(self.catalog.models))[:CHOICES_MAX]
 
     @cached_property
     def _names_of_unused(self) -> frozenset[tuple[str, str]]:

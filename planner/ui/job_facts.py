@@ -38,13 +38,6 @@ class JobFacts:
     errors: tuple[ErrorLine, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    @property
-    def percent(self) -> int:
-        """The completed percentage: of the batches of a backfill, or of the models that are known to be computed."""
-        progress = self.progress
-        done, total = (progress.done, progress.of) if progress.stage == "backfill" and progress.of else progress.batches
-        return 100 if progress.ended or not total else min(99, 100 * done // total)
-
 
 def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
     """Return the facts of a job; output of libraries between its lines is ignored."""

@@ -10,8 +10,10 @@ from mergeplan.planner.api.jobs.results import CheckResult
 from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.contract.lines import AuditLine
 from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.site.progress import ModelProgress
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.ui.catalog_pages import AuditResultRow
+from mergeplan.planner.state.passed.audit_results import RecordedAudit
+from mergeplan.planner.ui.catalog_pages import AuditResultRow, RunRow
 from mergeplan.planner.ui.job_facts import EVENT_NAMES, JobFacts, error_sentence
 from mergeplan.planner.ui.render import Frame, format_when, render
 from mergeplan.planner.wording import count_noun, duration_text, size_text
@@ -77,6 +79,18 @@ def check_row(result: CheckResult) -> AuditResultRow:
     environment = f" in {result.environment}" if result.environment else ""
     at, job = format_when(result.at), f"/jobs/{result.job}"
     return AuditResultRow(result.name, result.model, result.ok, result.count, f"{at}{environment}", job=job)
+
+
+def recorded_row(result: RecordedAudit) -> AuditResultRow:
+    at = result.at.isoformat() if result.at else None
+    environment = f" in {result.environment}" if result.environment else ""
+    return AuditResultRow(result.audit, result.model, not result.rows, result.rows, f"{format_when(at)}{environment}")
+
+
+def run_row(record: JobRecord, progress: ModelProgress) -> RunRow:
+    at = format_when(record.started_at or record.created_at)
+    title = job_title(record).replace("`", "")
+    return RunRow(title, f"/jobs/{record.id}", progress.step, progress.rows, progress.seconds, at)
 
 
 def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:

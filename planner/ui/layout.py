@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -74,6 +75,22 @@ def lay_out(keys: Sequence[str], edges: Iterable[Edge], size: Size) -> Layout:
     paths = {edge: _edge_path(edge, levels, heights, spots, size) for edge in edges}
     width = max((spot.x for spot in spots.values()), default=0) + size.width + size.edge
     return Layout(spots, paths, width, max((spot.y for spot in spots.values()), default=0) + size.height + size.edge)
+
+
+def turn_layout(layout: Layout) -> Layout:
+    """Return the layout from top to bottom in place of from left to right: each x is a y, and each y an x."""
+    spots = {key: Spot(spot.y, spot.x) for key, spot in layout.spots.items()}
+    paths = {edge: _turn_path(path) for edge, path in layout.paths.items()}
+    return Layout(spots, paths, layout.height, layout.width)
+
+
+def _turn_path(path: str) -> str:
+    """Return a path with its coordinates exchanged.
+
+    >>> _turn_path("M1 2C3 4 5 6 7 8H9")
+    'M2 1C4 3 6 5 8 7V9'
+    """
+    return re.sub(r"(-?\d+) (-?\d+)", r"\2 \1", path).replace("H", "V")
 
 
 def _assign_levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:

@@ -11,16 +11,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.project.lineage import Node
 from mergeplan.planner.site.drawing import Drawing
-from mergeplan.planner.site.filters import COLUMN_WORDS
+from mergeplan.planner.site.filters import COLUMN_WORDS, kind_words
 from mergeplan.planner.ui.addresses import lineage_address
 from mergeplan.planner.ui.catalog_pages import CatalogPages
 from mergeplan.planner.ui.graph_view import DEPTH_MOST, GraphBox, GraphView, GraphWish
-from mergeplan.planner.ui.layout import Size, lay_out
+from mergeplan.planner.ui.layout import Layout, Size, Spot, lay_out, turn_layout
 from mergeplan.planner.ui.render import Frame, name_category, render
 from mergeplan.planner.wording import count_noun, shorten_name
 
 SIZE = Size(214, 44, 56, 12, 6)
-LABEL_MOST = 26  # characters that fit into a box
+SMALL_SIZE = Size(170, 44, 12, 34, 6)  # for a small screen, which the graph leads down
+TURNED_SIZE = Size(SMALL_SIZE.height, SMALL_SIZE.width, SMALL_SIZE.gap_y, SMALL_SIZE.gap_x, SMALL_SIZE.edge)
+CHARACTER = 7.3  # width of a character of a label
 ROWS_MOST = 300  # of the list
 NEAR_MOST = 10
 Word = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
@@ -110,21 +112,27 @@ def lineage_page(pages: CatalogPages, frame: Frame, wish: LineageWish) -> str:
         near = [hit.model.name for hit in pages.index.find(wish.graph.focus, 1, NEAR_MOST).hits]
         values = {"error": f"{error.message} {error.hint}".strip(), "near": near if wish.graph.focus else ()}
         return _render_page(pages, frame, wish, view=None, opened=(), **values)
-    layout = lay_out([box.key for box in view.boxes], view.edges, SIZE)
-    boxes = tuple(_make_box(pages, wish, box, columns, *layout.spots[box.key]) for box in view.boxes)
-    curves = tuple(layout.paths[edge] for edge in view.edges)
-    drawn = Drawing(boxes, curves, layout.width, layout.height, SIZE.width, SIZE.height)
+    across = lay_out([box.key for box in view.boxes], view.edges, SIZE)
+    down = turn_layout(lay_out([box.key for box in view.boxes], view.edges, TURNED_SIZE))
+    drawn, drawn_down = (
+        _draw(pages, wish, view, columns, layout, size) for layout, size in ((across, SIZE), (down, SMALL_SIZE))
+    )
     rows = tuple(_make_row(pages, wish, view, columns, name) for name in view.models[:ROWS_MOST])
     opened = [
         (schema, wish.address(replace(wish.graph, opened=tuple(s for s in wish.graph.opened if s != schema))))
         for schema in wish.graph.opened
     ]
-    return _render_page(pages, frame, wish, view=view, drawn=drawn, rows=rows, opened=opened, error="")
+    return _render_page(
+        pages, frame, wish, view=view, drawn=drawn, drawn_down=drawn_down, rows=rows, opened=opened, error=""
+    )
 
 
 def _render_page(pages: CatalogPages, frame: Frame, wish: LineageWish, **values: object) -> str:
     options = {"wish": wish.graph, "column": wish.column, "plan": wish.plan, "focus_link": wish.focus_address}
-    values = options | values | {"catalog": pages.catalog}
+    focus = pages.catalog.models.get(wish.graph.focus)
+    column_names = tuple(one.name for one in (focus.columns or ())) if focus else ()
+    names = {"model_names": pages.model_names, "column_names": column_names}
+    values = options | values | names | {"catalog": pages.catalog}
     return render("lineage.html", frame, here="Lineage", **values)
 
 
@@ -139,16 +147,31 @@ def _find_view(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mappi
     return pages.graph.view(graph, wish.categories if wish.plan else None), {}
 
 
+def _draw(
+    pages: CatalogPages,
+    wish: LineageWish,
+    view: GraphView,
+    columns: Mapping[str, tuple[str, ...]],
+    layout: Layout,
+    size: Size,
+) -> Drawing[BoxLink]:
+    boxes = (_make_box(pages, wish, box, columns, layout.spots[box.key]) for box in view.boxes)
+    label_max = int((size.width - 22) / CHARACTER)
+    shown = tuple(replace(box, label=shorten_name(box.name, label_max)) for box in boxes)
+    curves = tuple(layout.paths[edge] for edge in view.edges)
+    return Drawing(shown, curves, layout.width, layout.height, size.width, size.height)
+
+
 def _make_box(
-    pages: CatalogPages, wish: LineageWish, box: GraphBox, columns: Mapping[str, tuple[str, ...]], x: int, y: int
+    pages: CatalogPages, wish: LineageWish, box: GraphBox, columns: Mapping[str, tuple[str, ...]], spot: Spot
 ) -> BoxLink:
-    label = shorten_name(box.name, LABEL_MOST)
+    label, x, y = box.name, spot.x, spot.y
     if box.is_folded:
         about = count_noun(len(box.members), "model")
         address = wish.address(replace(wish.graph, opened=(*wish.graph.opened, box.name)))
         return BoxLink(box.name, x, y, label, about, f"Schema {box.name}, {about}: open", "folded", address)
     kind = _model_kind(pages, box.name)
-    about = _columns_text(columns[box.name]) if box.name in columns else kind.lower().replace("_", " ")
+    about = _columns_text(columns[box.name]) if box.name in columns else kind_words(kind)
     style = kind.replace(" ", "-")
     if category := wish.categories.get(box.name):
         style, about = category, name_category(category)

@@ -80,7 +80,7 @@ class Frame:
 
 
 def render(template: str, frame: Frame, **values: object) -> str:
-    defaults: dict[str, object] = {"here": "", "refresh": 0, "environment_link": frame.environment_link}
+    defaults: dict[str, object] = {"here": "", "refresh": 0, "tree": (), "environment_link": frame.environment_link}
     return (
         _page_templates().get_template(template).render(defaults | page_links(frame.base) | {"frame": frame, **values})
     )

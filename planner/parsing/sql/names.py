@@ -163,7 +163,9 @@ def name_outputs(tree: exp.Query) -> dict[int, str]:
         while isinstance(inner, (exp.Cast, exp.Paren)):
             inner = inner.this
         name = inner.name if isinstance(inner, exp.Column) else f"_col_{number}"
-        output.replace(exp.alias_(output.copy(), name, quoted=True))
+        comments = output.pop_comments()
+        alias = output.replace(exp.alias_(output.copy(), name, quoted=True))
+        alias.add_comments(comments)  # a comment beside an output describes the column
         names[number] = name
     return names
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from mergeplan.planner.catalog.build import CatalogSources, build_catalog
 from mergeplan.planner.catalog.catalog import Catalog, UnusedColumn
@@ -12,6 +13,8 @@ from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.project.lineage import FollowedModels
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.environment import PROD, Environment
+
+BATCHES = 20  # of each table, the newest
 
 
 def make_catalog(work: Workspace, environment: str, on_follow: Callable[[int], None] = lambda done: None) -> Catalog:
@@ -39,6 +42,10 @@ def _build_catalog(
 ) -> Catalog:
     memory = work.shapes
     lineage = FollowedModels(graph_of(work.project.models), memory, on_follow=on_follow)
-    catalog = build_catalog(CatalogSources(work.project, lineage, environment, loaded, work.now, memory))
+    sources = CatalogSources(work.project, lineage, environment, loaded, work.now, memory)
+    if tables := [snapshot.table for snapshot in environment.snapshots.values()]:
+        stored_columns, histories = work.store.tables.columns(tables), work.store.costs.load_history(tables, BATCHES)
+        sources = replace(sources, stored_columns=stored_columns, histories=histories)
+    catalog = build_catalog(sources)
     work.lookups.keep()
     return catalog

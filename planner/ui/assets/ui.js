@@ -1,21 +1,24 @@
 "use strict";
 
+const LEAST = 1.6;  // a drawing is made smaller to fit at first, but no smaller than can be read
+
 // Pan and zoom of a drawing: drag, wheel with Ctrl, the buttons, or the keys + - 0 and the arrows.
 for (const frame of document.querySelectorAll("[data-pan]")) {
   const svg = frame.querySelector("svg");
   const whole = { x: 0, y: 0, width: svg.viewBox.baseVal.width, height: svg.viewBox.baseVal.height };
   const box = { ...whole };
   const show = () => svg.setAttribute("viewBox", `${box.x} ${box.y} ${box.width} ${box.height}`);
-  const natural = () => {
+  const show_at = (scale) => {  // units of the drawing to a pixel
     const focus = svg.querySelector(".focus rect");
-    box.width = frame.clientWidth;
-    box.height = frame.clientHeight;
+    box.width = frame.clientWidth * scale;
+    box.height = frame.clientHeight * scale;
     const x = focus ? focus.x.baseVal.value + focus.width.baseVal.value / 2 : Math.min(whole.width, box.width) / 2;
     const y = focus ? focus.y.baseVal.value + focus.height.baseVal.value / 2 : Math.min(whole.height, box.height) / 2;
     box.x = whole.width <= box.width ? (whole.width - box.width) / 2 : x - box.width / 2;
-    box.y = whole.height <= box.height ? Math.min((whole.height - box.height) / 2, -50) : y - box.height / 2;
+    box.y = whole.height <= box.height ? Math.min((whole.height - box.height) / 2, -44 * scale) : y - box.height / 2;
     show();
   };
+  const natural = () => show_at(1);
   const fit = () => { Object.assign(box, whole); show(); };
   const zoom = (factor, u = 0.5, v = 0.5) => {
     const width = Math.min(Math.max(box.width * factor, 200), Math.max(whole.width, frame.clientWidth) * 2);
@@ -29,7 +32,6 @@ for (const frame of document.querySelectorAll("[data-pan]")) {
   const move = (dx, dy) => { box.x += dx * box.width; box.y += dy * box.height; show(); };
 
   frame.classList.add("pan");
-  frame.style.height = `${Math.max(120, Math.min(innerHeight * 0.7, whole.height + 60))}px`;
   const buttons = document.createElement("div");
   buttons.className = "buttons";
   for (const [text, label, act] of [["+", "Zoom in", () => zoom(0.8)], ["−", "Zoom out", () => zoom(1.25)], ["Actual size", "", natural], ["Fit", "", fit]]) {
@@ -41,7 +43,14 @@ for (const frame of document.querySelectorAll("[data-pan]")) {
     buttons.append(button);
   }
   frame.append(buttons);
-  natural();
+  let width = 0;
+  new ResizeObserver(() => {  // a drawing for another width of screen has none
+    if (frame.clientWidth === width) return;
+    width = frame.clientWidth;
+    const scale = Math.min(Math.max(whole.width / width, 1), LEAST);
+    frame.style.height = `${Math.max(120, Math.min(innerHeight * 0.75, whole.height / scale + 60))}px`;
+    if (width) show_at(scale);
+  }).observe(frame);
 
   let last = null;
   let far = 0;
@@ -88,6 +97,11 @@ for (const frame of document.querySelectorAll("[data-pan]")) {
       show();
     }
   });
+}
+
+for (const frame of document.querySelectorAll(".graph:not([data-pan])")) {  // a wide drawing begins with its focus in sight
+  const focus = frame.querySelector(".focus rect");
+  if (focus) frame.scrollLeft = focus.x.baseVal.value + focus.width.baseVal.value / 2 - frame.clientWidth / 2;
 }
 
 // Live progress: an event says that something moved, and the page is read again; the server draws all of it.

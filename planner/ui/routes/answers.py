@@ -22,6 +22,7 @@ from mergeplan.planner.api.context import ApiContext, context_of, principal_of
 from mergeplan.planner.api.first_reading import StillReading
 from mergeplan.planner.api.problems import RETRY_SECONDS, ApiError, problem_of
 from mergeplan.planner.errors import MergeplanError, RequestError
+from mergeplan.planner.ui.catalog_pages import CHOICES_MAX
 from mergeplan.planner.ui.render import CATALOG_TABS, HEADERS, TABS, Frame, render
 from mergeplan.planner.ui.state import UiState
 
@@ -79,16 +80,29 @@ def check_scope(request: Request, scope: Scope, mode: Mode | None = None) -> str
     return principal.name
 
 
-def frame_of(request: Request, project: str = "") -> Frame:
+def frame_of(request: Request) -> Frame:
     principal, reads_jobs = principal_of(request), is_allowed(request, Scope.READ, Mode.PLAN)
     return Frame(
-        project or context_of(request).settings.root.name,
+        context_of(request).reader.project_name if principal else "",
         ui_of(request).csrf(principal.name) if principal else "",
         may_plan=is_allowed(request, Scope.PLAN),
         may_apply=is_allowed(request, Scope.APPLY),
         may_read_jobs=reads_jobs,
         tabs=TABS if reads_jobs else CATALOG_TABS,
     )
+
+
+def form_choices(request: Request) -> Mapping[str, tuple[str, ...]]:
+    """Return the names that forms offer: none while the project cannot be read."""
+    try:
+        snapshot = context_of(request).reader.read_for_page()
+    except MergeplanError:
+        return {"model_names": (), "environment_names": (), "test_names": ()}
+    return {
+        "model_names": tuple(snapshot.models)[:CHOICES_MAX],
+        "environment_names": tuple(environment.name for environment in snapshot.environments),
+        "test_names": tuple(test.name for test in snapshot.project.tests)[:CHOICES_MAX],
+    }
 
 
 def html_response(text: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:

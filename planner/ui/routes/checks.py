@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from mergeplan.planner.api.access import Mode, Scope
-from mergeplan.planner.api.context import Context
+from mergeplan.planner.api.context import ApiContext, Context
 from mergeplan.planner.api.jobs.requests import AuditBody, Jobs, TableDiffBody, TestBody
 from mergeplan.planner.api.jobs.results import CheckResult
 from mergeplan.planner.api.routes.environments import check_exists
@@ -18,13 +18,16 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.lint import lint_project
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.ui.job_pages import check_row
+from mergeplan.planner.state.passed.audit_results import RecordedAudit
+from mergeplan.planner.ui.catalog_pages import AuditResultRow
+from mergeplan.planner.ui.job_pages import check_row, recorded_row
 from mergeplan.planner.ui.render import render
 from mergeplan.planner.ui.routes.answers import (
     OwnForm,
     PageRoute,
     check_scope,
     context_and_ui,
+    form_choices,
     frame_of,
     html_response,
     make_body,
@@ -34,6 +37,7 @@ from mergeplan.planner.ui.routes.answers import (
 
 router = APIRouter(route_class=PageRoute)
 ROWS_MOST = 200
+RECORDED_MAX = 1_000  # results that are looked at
 SAMPLES = 5  # rows of each sort, masked
 Side = Annotated[str, Query(max_length=300)]
 COMPARED = ("first", "second", "model", "on", "where")
@@ -43,11 +47,11 @@ COMPARED = ("first", "second", "model", "on", "where")
 def show_checks(request: Request, context: Context) -> Response:
     """Show the forms of the checks, and their last results."""
     check_scope(request, Scope.READ)
-    audits, tests = (
-        tuple(map(check_row, islice(_last_results(context.checks.list(sort)), ROWS_MOST))) for sort in ("audit", "test")
-    )
-    values = {"audits": audits, "tests": tests, "catalog": _read_catalog(request)}
-    return html_response(render("checks.html", frame_of(request), here="Checks", **values))
+    last = {sort: islice(_last_results(context.checks.list(sort)), ROWS_MOST) for sort in ("audit", "test")}
+    audits = _recorded_audits(context) or tuple(map(check_row, last["audit"]))
+    values = {"audits": audits, "tests": tuple(map(check_row, last["test"])), "catalog": _read_catalog(request)}
+    choices = form_choices(request)
+    return html_response(render("checks.html", frame_of(request), here="Checks", **values, **choices))
 
 
 @router.get("/checks/lint")
@@ -90,7 +94,7 @@ def show_diff(
     """Show the form of a table diff."""
     check_scope(request, Scope.READ, Mode.PLAN)
     values = dict.fromkeys(COMPARED, "") | {"first": first, "second": second}
-    return html_response(render("diff.html", frame_of(request), here="Table diff", values=values, error=""))
+    return html_response(_diff_form(request, values))
 
 
 @router.post("/diff")
@@ -104,10 +108,23 @@ def compare(request: Request, context: Context, form: OwnForm) -> Response:
         body = make_body(TableDiffBody, **texts, on=split_words(form.get("on", "")), samples=SAMPLES)
     except RequestError as error:
         values = dict.fromkeys(COMPARED, "") | dict(form)
-        return html_response(
-            render("diff.html", frame_of(request), here="Table diff", values=values, error=error.message)
-        )
+        return html_response(_diff_form(request, values, error.message))
     return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).table_diff(body)).id}")
+
+
+def _diff_form(request: Request, values: dict[str, str], error: str = "") -> str:
+    choices = form_choices(request)
+    return render("diff.html", frame_of(request), here="Table diff", values=values, error=error, **choices)
+
+
+def _recorded_audits(context: ApiContext) -> tuple[AuditResultRow, ...]:
+    """Return the last result of each audit in each environment."""
+    with context.reader.open_state() as work:
+        recorded = work.store.audit_results.load(limit=RECORDED_MAX)
+    last: dict[tuple[str, str, str], RecordedAudit] = {}
+    for result in recorded:
+        last.setdefault((result.audit, result.model, result.environment), result)
+    return tuple(map(recorded_row, islice(last.values(), ROWS_MOST)))
 
 
 def _last_results(results: Iterable[CheckResult]) -> Iterator[CheckResult]:

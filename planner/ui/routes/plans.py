@@ -28,6 +28,7 @@ from mergeplan.planner.ui.routes.answers import (
     check_confirmed,
     check_scope,
     context_and_ui,
+    form_choices,
     frame_of,
     html_response,
     is_allowed,
@@ -66,7 +67,7 @@ def show_form(
     """Show the form of a new plan."""
     check_scope(request, Scope.PLAN)
     values = dict.fromkeys((*FIELDS, *OPTIONS, "more"), "") | {"environment": environment, "restate": restate}
-    return html_response(render("plan_new.html", frame_of(request), here="Plans", values=values, error=""))
+    return html_response(_plan_form(request, values))
 
 
 @router.post("/plans")
@@ -83,7 +84,7 @@ def make_plan(request: Request, context: Context, form: OwnForm) -> Response:
         values = dict.fromkeys((*FIELDS, *OPTIONS), "") | dict(form)
         values["more"] = "1" if any(form.get(name) for name in (*OPTIONS, "effective_from")) else ""
         sentence = f"{error.message} {error.hint}".strip()
-        return html_response(render("plan_new.html", frame_of(request), here="Plans", values=values, error=sentence))
+        return html_response(_plan_form(request, values, sentence))
     return redirect_to(f"/plans/{context.submit(request_of_job).id}")
 
 
@@ -105,7 +106,7 @@ def show_plan(request: Request, job_id: str) -> Response:
         events=_events_address(record),
     )
     catalog = ui.pages(context.reader.read_for_page()).catalog
-    return html_response(plan_page(catalog, frame_of(request, catalog.project), job, applies))
+    return html_response(plan_page(catalog, frame_of(request), job, applies))
 
 
 @router.post("/plans/{job_id}/categories")
@@ -147,7 +148,7 @@ def show_job(request: Request, job_id: str) -> Response:
     catalog = ui.pages(context.reader.read_for_page()).catalog
     may_cancel = is_allowed(request, record.kind.scope)
     job = ShownJob(record, ui.facts(context, record), may_cancel=may_cancel, events=_events_address(record))
-    return html_response(job_page(catalog, frame_of(request, catalog.project), job))
+    return html_response(job_page(catalog, frame_of(request), job))
 
 
 @router.post("/jobs/{job_id}/cancel")
@@ -218,6 +219,11 @@ def drop(request: Request, context: Context, name: EnvironmentName, form: OwnFor
 
 def _events_address(record: JobRecord) -> str:
     return f"/api/v1/jobs/{record.id}/events"
+
+
+def _plan_form(request: Request, values: dict[str, str], error: str = "") -> str:
+    choices = form_choices(request)
+    return render("plan_new.html", frame_of(request), here="Plans", values=values, error=error, **choices)
 
 
 def _plan_body(form: Form) -> PlanBody:

@@ -17,8 +17,8 @@ from mergeplan.planner.api.routes.environments import check_exists
 from mergeplan.planner.api.routes.models import find_model
 from mergeplan.planner.contract.from_history import environment_row, revision_row
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.ui.catalog_pages import CatalogPages, ModelActivity, PlanRow, VersionRow
-from mergeplan.planner.ui.job_pages import check_row
+from mergeplan.planner.ui.catalog_pages import AuditResultRow, CatalogPages, ModelActivity, PlanRow, RunRow, VersionRow
+from mergeplan.planner.ui.job_pages import check_row, recorded_row, run_row
 from mergeplan.planner.ui.lineage_page import LineageQuery, lineage_page
 from mergeplan.planner.ui.render import format_when, render
 from mergeplan.planner.ui.routes.answers import (
@@ -31,12 +31,12 @@ from mergeplan.planner.ui.routes.answers import (
     ui_of,
 )
 from mergeplan.planner.ui.state import UiState
-from mergeplan.planner.wording import count_noun, duration_text
 
 router = APIRouter(route_class=PageRoute)
 JOBS_LOOKED_AT = 20  # the newest, searched for those about a model
 RESULTS_MOST = 10
 PLANS = (JobKind.PLAN, JobKind.RESTATEMENT)
+RUNS = (JobKind.APPLY, JobKind.RUN)
 Words = Annotated[str, Query(max_length=500)]
 
 
@@ -44,7 +44,7 @@ Words = Annotated[str, Query(max_length=500)]
 def show_catalog(request: Request, q: Words = "", page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> Response:
     """Show the catalog, or the matches of a search."""
     pages = _read_pages(request)
-    return html_response(pages.listing(frame_of(request, pages.catalog.project), q.strip(), page))
+    return html_response(pages.listing(frame_of(request), q.strip(), page))
 
 
 @router.get("/models/{name}")
@@ -60,21 +60,21 @@ def show_model(request: Request, name: str) -> Response:
         if shown := environment.snapshots.get(row.name):
             key = shown.version, shown.table if shown.kind.has_view else ""
             versions.setdefault(key, []).append(environment.name)
-    results = (result for result in context.checks.list("audit") if result.model == row.name)
+    reads_jobs = is_allowed(request, Scope.READ, Mode.PLAN)
     activity = ModelActivity(
         tuple(VersionRow(version, table, tuple(names)) for (version, table), names in versions.items()),
-        tuple(map(check_row, islice(results, RESULTS_MOST))),
-        tuple(_newest_plans(context, ui, row.name)) if is_allowed(request, Scope.READ, Mode.PLAN) else (),
-        _cost_sentence(context, pages, row.name),
+        _newest_audits(context, row.name),
+        tuple(_newest_plans(context, ui, row.name)) if reads_jobs else (),
+        tuple(_newest_runs(context, ui, row.name)) if reads_jobs else (),
     )
-    return html_response(pages.model(frame_of(request, pages.catalog.project), row.name, activity))
+    return html_response(pages.model(frame_of(request), row.name, activity))
 
 
 @router.get("/unused")
 def show_unused(request: Request) -> Response:
     """Show the columns that nothing needs."""
     pages = _read_pages(request)
-    return html_response(pages.list_unused(frame_of(request, pages.catalog.project)))
+    return html_response(pages.list_unused(frame_of(request)))
 
 
 @router.get("/lineage")
@@ -82,7 +82,7 @@ def show_lineage(request: Request, query: Annotated[LineageQuery, Query()]) -> R
     """Show a part of the graph of models, or of one column's lineage."""
     pages = _read_pages(request)
     wish = query.wish(_plan_categories(request, query.plan) if query.plan else {})
-    return html_response(lineage_page(pages, frame_of(request, pages.catalog.project), wish))
+    return html_response(lineage_page(pages, frame_of(request), wish))
 
 
 @router.get("/environments")
@@ -126,15 +126,21 @@ def _newest_plans(context: ApiContext, ui: UiState, model: str) -> Iterator[Plan
             yield from plan_rows(context, (record,))
 
 
-def _cost_sentence(context: ApiContext, pages: CatalogPages, model: str) -> str:
-    deployed = pages.catalog.models[model].deployed
-    if deployed is None or not deployed.table:
-        return ""
+def _newest_runs(context: ApiContext, ui: UiState, model: str) -> Iterator[RunRow]:
+    for record in context.jobs.list(RUNS)[:JOBS_LOOKED_AT]:
+        for progress in ui.facts(context, record).progress.models:
+            if progress.name == model and progress.done:
+                yield run_row(record, progress)
+
+
+def _newest_audits(context: ApiContext, model: str) -> tuple[AuditResultRow, ...]:
+    """Return the results on record, or else those of jobs: what a job has found is recorded when it ends."""
     with context.reader.open_state() as work:
-        cost = work.store.costs.load([deployed.table]).get(deployed.table)
-    if cost is None:
-        return ""
-    return f"Its batches wrote {count_noun(cost.rows, 'row')} in {duration_text(cost.seconds)} so far."
+        recorded = work.store.audit_results.load([model], limit=RESULTS_MOST)
+    if recorded:
+        return tuple(map(recorded_row, recorded))
+    results = (result for result in context.checks.list("audit") if result.model == model)
+    return tuple(map(check_row, islice(results, RESULTS_MOST)))
 
 
 def _plan_categories(request: Request, job_id: str) -> dict[str, str]:

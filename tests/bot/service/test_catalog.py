@@ -11,6 +11,7 @@ import pytest
 from mergeplan.bot.inbox.queue import CATALOG
 from mergeplan.bot.pages.links import links_of
 from mergeplan.bot.service.catalog import private_values
+from mergeplan.planner.contract.catalog import CatalogView
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SECRET, SHOP, Bench
 
 LONG = 2**31
@@ -101,6 +102,16 @@ def test_the_catalog_follows_each_promotion_and_says_when_it_is_behind(pages: Be
     assert "Prod has moved on since: this is revision 1" in behind
     assert ("revision 2" in page, "moved on" in page) == (True, False)
     assert "WHERE true" in ask(pages, "models/shop.orders").text
+
+
+def test_the_catalog_of_a_repository_is_titled_by_its_name(pages: Bench) -> None:
+    view = CatalogView(project="work-1", environment="prod", made_at="2026-01-01T00:00:00+00:00")
+    pages.context.inbox.catalogs.put(SHOP, "", view.model_dump_json().encode())
+    text = ask(pages, "").text
+
+    assert f"<h1>{SHOP}</h1>" in text
+    assert f"{SHOP} · mergeplan</title>" in text
+    assert "work-1" not in text
 
 
 def test_a_catalog_of_another_version_is_read_again(pages: Bench) -> None:

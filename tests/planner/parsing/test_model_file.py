@@ -121,6 +121,17 @@ def test_comments_beside_columns_describe_them() -> None:
     assert model.column_descriptions == (("id", "the key"), ("m", "how many"))
 
 
+@pytest.mark.parametrize(
+    "output", ["x::INT", "CAST(x AS INT)", "t.x::DECIMAL(10, 2)", "(x)::INT::STRING", "x::ARRAY<INT>"]
+)
+def test_comments_beside_casts_without_an_alias_describe_their_columns(output: str) -> None:
+    for sql in (f"SELECT {output}, -- given\n  y FROM a.t", f"SELECT y\n , {output} -- given\nFROM a.t"):
+        model, _ = parse_model(f"MODEL (name shop.a);\n{sql}", "a.sql", Defaults(NOW))
+
+        assert model is not None
+        assert model.column_descriptions == (("x", "given"),)
+
+
 def test_audits_may_stand_below_a_query() -> None:
     header = "AUDIT (name low, blocking false, defaults (least = 3));"
     text = f"MODEL (name shop.a);\nSELECT 1 AS x;\n{header}\nSELECT * FROM @this_model WHERE x < @least"

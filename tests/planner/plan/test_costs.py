@@ -12,7 +12,7 @@ from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Change
-from mergeplan.planner.plan.costs import Cost, CostLimit, Estimate, estimate_cost, units
+from mergeplan.planner.plan.costs import Cost, CostLimit, Estimate, TableHistory, estimate_cost, units
 from tests.planner.builders import days
 from tests.planner.building import change_of, day, model, project
 
@@ -88,3 +88,20 @@ def test_a_limit_refuses_what_is_known_to_be_more_and_counts_nothing_that_is_not
         CostLimit(1199).check([known, unknown, known])
     with pytest.raises(TooCostly, match=r"take about 10 seconds of batches, and 9 are allowed"):
         CostLimit(seconds=9).check([known, known])
+
+
+@pytest.mark.parametrize(
+    ("fields", "covered", "count", "rows"),
+    [
+        ({"kind": Kind.FULL, "time_column": ""}, 1, 1, 50),
+        ({}, 6, 3, 50),
+        ({}, 7, 3, None),  # a day was computed again in another batch
+        ({"kind": Kind.INCREMENTAL_BY_UNIQUE_KEY, "time_column": "", "unique_key": ("id",)}, 6, 3, None),
+    ],
+)
+def test_the_rows_of_a_table_are_known_where_its_batches_add_up(
+    fields: dict[str, Any], covered: int, count: int, rows: int | None
+) -> None:
+    history = TableHistory(Cost(covered, 50, 1), count, day("2026-01-09"), ())
+
+    assert history.count_rows(daily(**fields), (days(1, 6),)) == rows

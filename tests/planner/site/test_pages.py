@@ -34,18 +34,18 @@ def pages(catalog: Catalog) -> list[str]:
 def test_a_models_page_has_its_columns_with_links(catalog: Make) -> None:
     page = Site(catalog()).model("shop.daily")
 
-    assert '<td><code>price</code></td><td data-label="Type">int</td>' in page
+    assert '<td><code>price</code></td><td data-label="Type"><span class="type">int</span></td>' in page
     assert '<a href="shop.items.html"><code>shop.items</code></a> <code>price</code>' in page
     assert '<a href="shop.total.html"><code>shop.total</code></a> <code>total</code>' in page
     assert "not_null" in page
-    assert "BETWEEN @start_date AND @end_date" in page
+    assert '<span class="k">BETWEEN</span> <span class="v">@start_date</span>' in page
     assert "The query as Spark runs it" in page
 
 
 def test_the_index_lists_every_model_by_schema_and_knows_the_columns(catalog: Make) -> None:
     page = Site(catalog()).index()
 
-    listed = re.findall(r'<li><a href="models/([^"]+)\.html">', page)
+    listed = re.findall(r'<li><div class="what"><a href="models/([^"]+)\.html">', page)
     assert listed == ["shop.apart", "shop.daily", "shop.items", "shop.shown", "shop.total"]
     assert '"columns": [["seven"], ["id"], ["price"], ["day"], ["total"]]' in page
     assert '"models": [[0], [1, 2, 3], [1, 3, 2], [4], [4]]' in page

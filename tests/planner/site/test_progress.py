@@ -41,6 +41,11 @@ def test_batches_bring_a_model_from_waiting_to_done() -> None:
     assert done.batches == (2, 3)
 
 
+def test_a_run_that_has_only_begun_has_done_nothing() -> None:
+    assert RunProgress("r").percent == 0
+    assert RunProgress("r", ended=True).percent == 100
+
+
 def test_what_failed_what_it_took_along_and_what_came_out_the_same_is_known() -> None:
     failed = run_of(
         {"event": "failed", "model": "shop.a", "message": "no such column"},

@@ -161,6 +161,17 @@ def test_what_batches_cost_is_added_up_by_table(store: StateStore) -> None:
     assert store.costs.load(["s.t", "s.unknown"]) == {"s.t": Cost(units=4, rows=40, seconds=4)}
 
 
+def test_the_newest_batches_come_first_and_the_rest_is_counted(store: StateStore) -> None:
+    for first in (1, 2, 3):
+        store.costs.record("s.t", days(first, first).start, units=1, rows=first, seconds=2)
+
+    history = store.costs.load_history(["s.t", "s.unknown"], most=2)
+    assert set(history) == {"s.t"}
+    assert (history["s.t"].total, history["s.t"].count) == (Cost(units=3, rows=6, seconds=6), 3)
+    assert [batch.rows for batch in history["s.t"].batches] == [3, 2]
+    assert history["s.t"].written_at == max(batch.at for batch in history["s.t"].batches)
+
+
 def test_what_a_table_cost_is_forgotten_with_the_table(store: StateStore) -> None:
     store.intervals.record("s.t", days(1, 2))
     store.costs.record("s.t", days(1, 2).start, units=2, rows=5, seconds=1)

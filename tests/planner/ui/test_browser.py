@@ -81,7 +81,7 @@ def wait_for_job(page: Page, *, javascript: bool) -> str:
         page.wait_for_selector(running, state="detached")
     while not javascript and page.locator(running).count():
         page.wait_for_event("load")  # the page is loaded again by itself
-    return page.locator("header .step").first.inner_text()
+    return page.locator(".head .step").first.inner_text()
 
 
 @pytest.mark.parametrize("javascript", [True, False])
@@ -111,12 +111,12 @@ def test_a_search_leads_to_an_applied_plan(server: str, chromium: Browser, javas
 def test_a_drawing_is_moved_and_zoomed_by_keys_and_buttons(server: str, chromium: Browser) -> None:
     page, complaints = open_page(chromium)
     page.goto(f"{server}/lineage?focus=shop.daily")
-    box = page.locator(".lineage svg")
-    frame, views = page.locator("[data-pan]"), [box.get_attribute("viewBox")]
-    for act in (lambda: frame.press("ArrowRight"), lambda: frame.press("+"), lambda: page.get_by_text("Fit").click()):
+    box = page.locator(".lineage.across svg")
+    frame, views = page.locator(".lineage.across"), [box.get_attribute("viewBox")]
+    for act in (lambda: frame.press("ArrowRight"), lambda: frame.press("+"), lambda: frame.get_by_text("Fit").click()):
         act()
         views.append(box.get_attribute("viewBox"))
-    page.locator(".lineage a", has_text="shop.total").click()
+    page.locator(".lineage.across a", has_text="shop.total").click()
 
     assert len(set(views)) == 4
     assert page.url.endswith("/lineage?focus=shop.total")

@@ -13,6 +13,7 @@ from mergeplan.planner.contract.catalog import CatalogView
 from mergeplan.planner.contract.from_catalog import catalog_view
 from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Interval
+from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
 from mergeplan.planner.ui.catalog_document import catalog_of
 from tests.planner.catalog.conftest import catalog
 
@@ -28,7 +29,8 @@ def test_a_catalog_comes_back_from_its_document(catalog: Callable[..., Catalog])
     made = catalog(zoned=ZONED)
     day = datetime(2026, 1, 1, tzinfo=UTC)
     held, missing = Interval(day, day.replace(day=3)), Interval(day.replace(day=3), day.replace(day=3, hour=6))
-    deployed = DeployedTable("shop.zoned", "t", "v", (held,), (missing,), current=False)
+    history = TableHistory(Cost(2, 5, 1.5), 1, day.replace(day=4), (BatchCost(day, 2, 5, 1.5, day.replace(day=4)),))
+    deployed = DeployedTable("shop.zoned", "t", "v", (held,), (missing,), current=False, history=history, rows=5)
     lost = UnopenedModel(Place("models/lost.sql", 3), "it is no model", ("shop.lost",))
     zoned = replace(made.models["shop.zoned"], deployed=deployed)
     made = replace(made, models={**made.models, zoned.name: zoned}, unopened=(lost,))
@@ -37,6 +39,7 @@ def test_a_catalog_comes_back_from_its_document(catalog: Callable[..., Catalog])
     again = catalog_of(CatalogView.model_validate_json(document.model_dump_json()))
 
     assert catalog_view(again) == document
+    assert again.models["shop.zoned"].deployed == deployed
     crons = [one.models["shop.zoned"].declared.cron for one in (again, made)]
     assert len({(cron.text, cron.tz, cron.unit) for cron in crons}) == 1
     assert {name: (model.kind, model.columns) for name, model in again.models.items()} == {

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from mergeplan.planner.api.access import Access, Mode
 from mergeplan.planner.api.jobs.job import JobKind
+from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.model import Column
+from mergeplan.planner.plan.schedule import EPOCH
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.environments import Cause
 from mergeplan.planner.state.store import StateStore
@@ -64,6 +68,26 @@ def test_a_model_has_its_versions_by_environment(browser: Browser) -> None:
     (row,) = [line for line in page.split("\n") if "<code>v2</code></td>" in line]
     assert 'href="/environments/dev"' in row
     assert 'href="/environments/prod"' in row
+
+
+def test_a_model_has_the_types_rows_and_writes_of_its_table(browse: Open, tmp_path: Path) -> None:
+    (tmp_path / ".mergeplan").mkdir()
+    with closing(StateStore(f"sqlite:///{tmp_path / '.mergeplan' / 'state.db'}")) as store:
+        total, day = snapshot("shop.total", "v1"), Interval(EPOCH, datetime(2026, 1, 6, tzinfo=UTC))
+        store.tables.register(total.table, [Column("total", "bigint")])
+        store.intervals.record(total.table, day)
+        store.costs.record(total.table, day.start, units=1, rows=1_234, seconds=70)
+        with store.leases.hold("prod", "test") as lease:
+            store.promotions.finish(
+                lease, store.promotions.begin(lease, Environment("prod"), environment("prod", total))
+            )
+    browser = browse()
+    page = browser.get("/models/shop.total")
+
+    assert '<span class="type">bigint</span>' in page  # the files alone do not say what SUM returns
+    assert "<dt>Rows</dt><dd>1,234</dd>" in page
+    assert '<td data-label="Time">all</td><td data-label="Rows">1,234</td><td data-label="Took">70 s</td>' in page
+    assert '<span class="stat">1,234 rows</span>' in browser.get("/")
 
 
 def test_a_rollback_is_shown_before_it_is_done(browser: Browser) -> None:

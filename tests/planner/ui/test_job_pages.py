@@ -146,6 +146,21 @@ def test_an_apply_shows_its_progress_audits_and_errors(browse: Open) -> None:
     assert "3 rows" in browser.get("/models/shop.daily")
 
 
+def test_a_model_has_the_runs_that_computed_it(browse: Open) -> None:
+    days = ["2026-01-01", "2026-01-02"]
+    batch = as_line(event="batch", model="shop.daily", index=1, of=1, interval=days, rows=7, seconds=2)
+    browser = browse(None, printing(batch, DONE))
+    address = submit(browser, Jobs(browser.context.settings, "ann").apply("abc", "dev", ApplyBody()))
+    browser.wait(address)
+    page = browser.get("/models/shop.daily")
+
+    assert (
+        f'<a href="{address}">Apply to dev</a></td><td data-label="State"><span class="step done">done</span>' in page
+    )
+    assert '<td data-label="Rows">7</td><td data-label="Took">2 s</td>' in page
+    assert "Runs</h2>" not in browser.get("/models/shop.total")
+
+
 def test_a_page_of_a_job_that_runs_is_loaded_again_and_follows_its_events(browse: Open) -> None:
     browser = browse(None, (sys.executable, "-I", "-c", "import time; time.sleep(60)"))
     address = browser.post("/plans", environment="dev").headers["location"]

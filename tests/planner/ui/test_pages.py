@@ -34,7 +34,7 @@ def test_the_catalog_is_searched_on_the_server(browse: Open) -> None:
 def test_a_models_page_has_columns_queries_schedule_audits_and_lineage(browse: Open) -> None:
     page = browse().get("/models/shop.daily")
 
-    for text in ("not_null", "@daily", "BETWEEN @start_date AND @end_date", "The query as Spark runs it", "Made from"):
+    for text in ("not_null", "@daily", '<span class="v">@start_date</span>', "The query as Spark runs it", "Made from"):
         assert text in page
     assert '<a href="/models/shop.items"><code>shop.items</code></a> <code>price</code>' in page
     assert 'href="/lineage?focus=shop.daily"' in page
@@ -83,11 +83,63 @@ def test_an_asset_may_be_kept_and_a_page_may_not(browse: Open) -> None:
 def test_the_lineage_is_a_drawing_of_links_beside_a_list(browse: Open) -> None:
     page = browse().get("/lineage?focus=shop.daily&up=1&down=1")
 
-    drawn = page[page.index("<svg") : page.index("</svg>")]
+    drawn = page[page.index("<svg width") : page.index("</svg>", page.index("<svg width"))]
     assert set(re.findall(r"<title>([^<,]+)", drawn)) == {"shop.items", "shop.daily", "shop.total"}
     assert 'href="/lineage?focus=shop.total&amp;up=1&amp;down=1"' in drawn
     steps = re.findall(r'data-label="Steps">([^<]+)', page[page.index('id="listed"') :])
     assert steps == ["1 step up", "focus", "1 step down"]
+
+
+def test_a_lineage_without_a_focus_has_no_steps(browse: Open) -> None:
+    page = browse().get("/lineage")
+
+    assert "Steps</th>" not in page
+    assert 'data-label="Steps"' not in page
+
+
+def test_a_lineage_leads_across_a_wide_screen_and_down_a_narrow_one(browse: Open) -> None:
+    page = browse().get("/lineage?focus=shop.daily")
+
+    across, down = (page[page.index(f'class="graph lineage {way}"') :] for way in ("across", "down"))
+    places = [
+        [tuple(map(int, place)) for place in re.findall(r'<rect x="(\d+)" y="(\d+)"', drawn.partition("</svg>")[0])]
+        for drawn in (across, down)
+    ]
+    assert [x for x, _ in places[0]] == sorted({x for x, _ in places[0]})
+    assert [y for _, y in places[1]] == sorted({y for _, y in places[1]})
+
+
+def test_a_kind_has_one_spelling_on_every_page(browse: Open) -> None:
+    kind = "SCD_TYPE_2_BY_COLUMN (unique_key id, columns [price])"
+    browser = browse(history=f"MODEL (name shop.history, kind {kind});\nSELECT id, price FROM shop.daily")
+
+    for address in ("/", "/models/shop.history", "/lineage", "/models/shop.daily"):
+        assert set(re.findall("scd type 2 by column", browser.get(address), re.IGNORECASE)) == {"SCD type 2 by column"}
+
+
+def test_a_page_names_the_product_the_project_and_where_it_is(browse: Open) -> None:
+    page = browse().get("/models/shop.daily")
+
+    header = page[page.index('<header class="app">') : page.index("</header>")]
+    assert " mergeplan</a>" in header
+    assert '<a href="/" aria-current="page">Catalog</a>' in header
+    tree = page[page.index('<nav class="tree"') :]
+    assert '<a href="/models/shop.daily" aria-current="page">daily</a>' in tree
+
+
+@pytest.mark.parametrize(
+    ("address", "lists"),
+    [
+        ("/lineage?focus=shop.daily", ("models", "columns")),
+        ("/plans/new", ("models", "environments")),
+        ("/diff", ("models",)),
+    ],
+)
+def test_a_field_for_a_name_offers_the_names(browse: Open, address: str, lists: tuple[str, ...]) -> None:
+    page = browse().get(address)
+
+    assert all(f'<datalist id="names-of-{name}">' in page and f'list="names-of-{name}"' in page for name in lists)
+    assert '<option value="shop.total">' in page
 
 
 @pytest.mark.parametrize(
