@@ -1,0 +1,75 @@
+"""Pages are read by a machine as code is: `python -m tests.prose PAGE` prints what it finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.prose import broken_rules, checked_pages, page_findings, text_findings
+
+FINDINGS_MAX = 5
+LIMITS = {  # pages that are to get better: lower a number with every improvement
+    "CHANGELOG.md": 60,
+    "docs/development/applying.md": 19,
+    "docs/development/architecture.md": 8,
+    "docs/development/bot.md": 34,
+    "docs/development/deprecations.md": 9,
+    "docs/development/queries.md": 11,
+    "docs/explanation/dbt-results.md": 21,
+    "docs/explanation/equivalence.md": 26,
+    "docs/explanation/isolation.md": 33,
+    "docs/explanation/two-witnesses.md": 13,
+    "docs/guides/action.md": 6,
+    "docs/guides/adopt.md": 8,
+    "docs/guides/agents.md": 6,
+    "docs/guides/airflow.md": 6,
+    "docs/guides/dagster.md": 9,
+    "docs/guides/deploy.md": 12,
+    "docs/guides/ui.md": 9,
+    "docs/reference/categories.md": 8,
+    "docs/reference/commands.md": 30,
+    "docs/reference/configuration.md": 10,
+    "docs/reference/dbt.md": 28,
+    "docs/reference/formats.md": 10,
+    "docs/reference/kinds.md": 9,
+    "docs/reference/projects.md": 12,
+    "docs/reference/python-api.md": 9,
+    "docs/tutorials/moving.md": 12,
+}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rule"),
+    [
+        ("A plan " + "and a plan " * 10, "over 30 words"),
+        ("Which of them wins is said below.", "opens with a relative clause"),
+        ("**Where** no schema is set, `default` is used.", "opens with a relative clause"),
+        ("It plans; it builds; it merges.", "chain of semicolons"),
+        ("The table is read, is then copied and was kept.", "chain of passives"),
+        ("The bot is told of it.", "private word"),
+    ],
+)
+def test_a_rule_finds_its_kind_of_sentence(sentence: str, rule: str) -> None:
+    assert broken_rules(sentence) == [rule]
+
+
+def test_a_question_and_plain_sentences_break_no_rule() -> None:
+    assert broken_rules("What does it compute?") == []
+    assert broken_rules("The bot plans the pull request; a merge promotes it.") == []
+
+
+def test_code_counts_as_a_word_and_headings_are_left_out() -> None:
+    text = "# What it reads\n\n`a; b; c; d`: see [the plan](plan.md).\n\n```\nWhich;;;\n```\n\n- Which of two\n"
+
+    assert [(finding.line, finding.sentence) for finding in text_findings(text)] == [(9, "Which of two")]
+
+
+@pytest.mark.parametrize("page", checked_pages())
+def test_a_page_has_few_findings(page: str) -> None:
+    findings = page_findings(page)
+
+    assert len(findings) <= LIMITS.get(page, FINDINGS_MAX), findings
+
+
+def test_a_limit_is_about_a_page_with_more_findings_than_others() -> None:
+    assert set(LIMITS) <= set(checked_pages())
+    assert min(LIMITS.values(), default=FINDINGS_MAX + 1) > FINDINGS_MAX
