@@ -88,9 +88,9 @@ def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
 
 ROLLBACK = Form(
     usage="/rollback [REVISION] [--dry-run]",
-    does="after the merge: takes prod back to the revision before this pull request, or to the one that is named; what "
-    "came to prod after that one goes too, and a pull request [reverts the merge](guides/pull-requests.md#rollback). "
-    "With `--dry-run` it only says what that would do, and needs what `/diff` needs",
+    does="after the merge: takes prod back to the revision before this pull request, or to the named one. Later "
+    "promotions go, too, and a pull request [reverts the merge](guides/pull-requests.md#rollback). "
+    "With `--dry-run` it only shows the effect, and needs the permission of `/diff`",
     example="/rollback --dry-run",
     needs="maintain",
     rejected="prod has changed since, and no revision is named; there is no such earlier revision; a table of it is "
