@@ -26,7 +26,7 @@ PASSIVE = re.compile(
     r"|meant|done|seen|said|brought|lost|spent|split|drawn|begun|thrown|hidden)\b"
 )
 ITEM_END = re.compile(r";\s+")  # a cell of a table separates its items by semicolons
-SENTENCE_END = re.compile(r"(?<=[.!?:])[\"”)]*\s+(?=[\"“(`*]*(?:[A-Z0-9]|`|…))")
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"”)]*\s+(?!\W*$)|(?<=:)\s+(?=[\"“(`*]*[A-Z0-9`])")
 WORD = re.compile(r"[^\W_][\w'./-]*")
 
 
