@@ -89,7 +89,7 @@ def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
 ROLLBACK = Form(
     usage="/rollback [REVISION] [--dry-run]",
     does="after the merge: takes prod back to the revision before this pull request, or to the named one. Later "
-    "promotions go, too, and a pull request [reverts the merge](guides/pull-requests.md#rollback). "
+    "promotions go, too, and a pull request [reverts the merge](guides/rollback.md). "
     "With `--dry-run` it only shows the effect, and needs the permission of `/diff`",
     example="/rollback --dry-run",
     needs="maintain",
