@@ -162,13 +162,13 @@ def _describe_commands(event: Event, namespace: str) -> list[str]:
 
 def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
     if not (settings.is_app or settings.github_token.get_secret_value()):
-        return "What is done then depends on the pull request: set the App's or a token's variables to ask GitHub."
+        return "The next step depends on the pull request: set the variables of the App, or a token, to read it."
     try:
         gateway = GitHub(settings).repository(event.repository)
         pull = gateway.pull(event.number)
         branch = inbox.prods.get(event.repository).branch or gateway.default_branch
     except (GitHubFailed, GitHubPaused) as error:
-        return f"GitHub was asked what the pull request is now, and gave none: {error}"
+        return f"GitHub returned no pull request: {error}"
     record, prod = inbox.pulls.get(event.repository, event.number), inbox.prods.get(event.repository)
     match decide_action(pull, record, prod, branch, event.repository, time.time()):
         case MakePlan(reason):

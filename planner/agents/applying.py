@@ -91,7 +91,7 @@ def _find_plan_view(context: ApiContext, plan_id: str) -> PlanView:
 
 def _check_size(computed: Sequence[ModelChange], most: int) -> None:
     if len(computed) > most:
-        message = f"The plan computes {len(computed)} tables, and an agent may have {most} computed at most."
+        message = f"The plan computes {len(computed)} tables, and an agent may compute {most} at most."
         raise Refused(message, hint="Plan fewer models with `select`, or let a person apply it.")
 
 

@@ -185,10 +185,10 @@ def _rows_kept(model: Model, since: datetime | None) -> str:
     if model.kind.is_seed:
         return "it is loaded again, and the models that read it keep their rows"
     if since is None or not model.kind.is_stored:
-        return "the rows that are there stay"
+        return "existing rows stay"
     if model.kind.is_by_time:
         return f"the rows before {model.cron.cut(since):%Y-%m-%d} stay"
-    return "the rows that are there stay" if model.kind.is_order_dependent else "its table is computed as a whole"
+    return "existing rows stay" if model.kind.is_order_dependent else "its table is computed as a whole"
 
 
 def going_on(old: Snapshot, new: Snapshot, table_state: Loaded, request: ForwardOnly) -> Forward:

@@ -215,8 +215,8 @@ def test_a_catalog_that_all_models_miss_is_one_error(tmp_path: Path) -> None:
         write_project(tmp_path, {**texts, "d": "MODEL (name ice.shop.d);\nSELECT 1 AS x"})
 
     assert [(str(one.place), one.message.partition(",")[0]) for one in error.value.errors] == [
-        ("models/a.sql:1", "`lake.shop.a` and 2 more lie in the catalog `lake`"),
-        ("models/d.sql:1", "`ice.shop.d` lies in the catalog `ice`"),
+        ("models/a.sql:1", "`lake.shop.a` and 2 more are in the catalog `lake`"),
+        ("models/d.sql:1", "`ice.shop.d` is in the catalog `ice`"),
     ]
 
 

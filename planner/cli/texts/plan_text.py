@@ -156,7 +156,8 @@ def savings_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
         return None
     names = ", ".join(display_name(plan, name) for name in sorted(plan.spared))
     saved = cost_text([estimates[name] for name in plan.spared if name in estimates])
-    return Text(f"Not computed, for they read the same rows as before: {names}{f' (saved {saved})' if saved else ''}")
+    saved_text = f" (saved {saved})" if saved else ""
+    return Text(f"Not computed, because they read the same rows as before: {names}{saved_text}")
 
 
 def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> Text:
@@ -170,7 +171,7 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> 
     whole = "copy of the old table" if event.copied else "full refresh"
     action_text = f"{verb} {event.interval}" if kind.is_incremental else whole
     action_text = "insert seed file" if kind.is_seed else action_text
-    action_text = "unchanged, as is all that it reads" if event.unchanged else action_text
+    action_text = "unchanged, like all its inputs" if event.unchanged else action_text
     action_text += f", audits ✔{event.audits}" if event.audits else ""
     action_text += f", {count_noun(event.audits_unchanged, 'audit')} unchanged" if event.audits_unchanged else ""
     number, seconds = f"{f'[{event.index}/{event.of}]':<{2 * len(str(most)) + 3}}", f"{event.seconds:6.2f}s"

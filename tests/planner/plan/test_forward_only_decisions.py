@@ -60,7 +60,7 @@ def test_a_forward_only_plan_keeps_the_rows_of_what_was_edited_and_of_what_reads
     }
     assert not any(change.missing or change.recomputed for change in found.values())
     assert found["s.daily"].reason == (
-        "The plan is forward-only: the rows that are there stay. Alters `price`; the rows stay the same ones."
+        "The plan is forward-only: existing rows stay. Alters `price`; the rows stay the same ones."
     )
 
 
