@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.prose import ROOT, broken_rules, checked_pages, page_findings, text_findings
+from tests.prose import ROOT, SENTENCE_END, broken_rules, checked_pages, page_findings, text_findings
+from tests.user_texts import user_texts
 
 FINDINGS_MAX, WORDS_MAX = 5, 2500
 LISTS = (
@@ -14,6 +15,7 @@ LISTS = (
     "docs/explanation/dbt-results.md",
     "docs/development/architecture.md",
 )  # may be long
+PRIVATE_MAX = 3  # sentences of the planner and the bot with a private word: lower it with every improvement
 LIMITS: dict[str, int] = {}  # pages that are to get better: lower a number with every improvement
 
 
@@ -59,3 +61,19 @@ def test_a_page_that_is_no_list_has_at_most_2500_words() -> None:
     lengths = {page: len((ROOT / page).read_text(encoding="utf-8").split()) for page in checked_pages()}
 
     assert {page: n for page, n in lengths.items() if n > WORDS_MAX and not page.startswith(LISTS)} == {}
+
+
+def user_sentences(rule: str) -> list[str]:
+    """Return the sentences that users are shown and that break a rule; a heading has no full stop."""
+    sentences = [(text.place, sentence) for text in user_texts() for sentence in SENTENCE_END.split(text.text)]
+    return [f"{place}: {text}" for place, text in sentences if text.endswith((".", ":")) and rule in broken_rules(text)]
+
+
+def test_no_message_opens_with_a_relative_clause() -> None:
+    openings = user_sentences("opens with a relative clause")
+
+    assert [text for text in openings if not text.partition(": ")[2].startswith("Whether ")] == []
+
+
+def test_messages_use_few_private_words() -> None:
+    assert len(user_sentences("private word")) <= PRIVATE_MAX

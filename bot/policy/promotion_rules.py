@@ -63,7 +63,7 @@ class FreezeWindow(BaseModel):
             if wrong := cron_error(self.cron):
                 raise ValueError(f"{self.cron!r} is no cron expression: {wrong}")
         elif self.start is None or self.end is None or _normalize_moment(self.start) >= _normalize_moment(self.end):
-            raise ValueError("`start` stands before `end`, and both are needed")
+            raise ValueError("`start` must be before `end`, and both are needed")
         return self
 
     def freeze(self) -> Freeze:
@@ -88,7 +88,7 @@ class PromotionRule(BaseModel):
     )
     categories: Categories = Field(default=(), description="Only changes of these categories; all by default.")
     approvals: int | None = Field(default=None, ge=0, le=20, description="How many people must approve the plan.")
-    approvers: Approvers = Field(default=(), description="Who may approve: logins and teams as `org/team`.")
+    approvers: Approvers = Field(default=(), description="The approvers: logins and teams as `org/team`.")
     code_owners: bool = Field(default=False, description="Whether an owner of each affected file must approve.")
     block: Categories = Field(default=(), description="Categories that are not promoted.")
     freeze: tuple[FreezeWindow, ...] = Field(default=(), description="The times in which nothing is promoted.")

@@ -16,7 +16,7 @@ def missing_lines(decision: Decision) -> tuple[str, ...]:
     return (
         *(_block_sentence(block) for block in decision.blocked),
         *(
-            f"{code(reviewer)} asked for changes: an approval by this person is needed, or a dismissal."
+            f"{code(reviewer)} requested changes: an approval by this person is needed, or a dismissal."
             for reviewer in decision.objecting
         ),
         *(_need_sentence(need) for need in decision.missing),
@@ -40,7 +40,7 @@ def approval_title(decision: Decision) -> str:
     if decision.blocked:
         return f"Blocked: {_category_label(decision.blocked[0].category)} is not let into prod"
     if decision.objecting:
-        return f"{decision.objecting[0]} asked for changes"
+        return f"{decision.objecting[0]} requested changes"
     if decision.missing:
         first, *other_needs = decision.missing
         others_text = f", and {count_noun(len(other_needs), 'other')}" if other_needs else ""
@@ -73,7 +73,7 @@ def _review_age_lines(decision: Decision) -> tuple[str, ...]:
 
 def _format_unread(team: str) -> str:
     return (
-        f"Who is in {code(team)} could not be read: the App needs the permission *Members: read* of the organization."
+        f"The members of {code(team)} could not be read: the App needs the organization's permission *Members: read*."
     )
 
 

@@ -192,12 +192,12 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
         case OpenRevert():
             return "Then a pull request that reverts its merge would be opened."
         case CarryOver():
-            return "Then its plan would stand as it is: prod has moved elsewhere."
+            return "Then its plan would not change: prod has moved elsewhere."
         case PlanGroup():
             return "Then the merge queue's group would be planned."
         case DropGroup():
             return "Then the environment of the merge queue's group would be dropped."
         case Keep():
-            return "Then its environment would be kept, as `/extend` asked."
+            return "Then its environment would be kept, by `/extend`."
         case Destroy():
-            return "Then its environment would be dropped, as `/destroy` asked."
+            return "Then its environment would be dropped, by `/destroy`."

@@ -63,7 +63,7 @@ def resolve_selectors(request: ForwardOnly, graph: Graph, now: datetime) -> Forw
     if request.since and not request.every:
         raise RequestError("A forward-only plan alone has an effective date.", hint="Add `--forward-only`.")
     if request.since and request.since > now:
-        raise RequestError(f"The effective date {request.since:%Y-%m-%d} lies in the future.", hint="Leave it out.")
+        raise RequestError(f"The effective date {request.since:%Y-%m-%d} is in the future.", hint="Leave it out.")
     return replace(
         request,
         destructive=tuple(sorted(select(graph, request.destructive))),

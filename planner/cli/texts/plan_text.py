@@ -71,7 +71,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += _render_unopened(plan)
     parts += _not_selected(plan)
     parts += [_note_text(f"Warning: {obstacle.place or ''} {obstacle.message}") for obstacle in plan.warnings]
-    parts += [_note_text(f"Left empty, as asked: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
+    parts += [_note_text(f"Left empty by request: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
     parts += [_blocker_text(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
     for override in {unused.model: unused for unused in plan.unused_overrides}.values():  # the latest of each model

@@ -352,7 +352,7 @@ def _edit_words(edit: _Edit) -> str:
     if columns.every:
         return edit.clauses
     if columns == UNTOUCHED:
-        return "The columns stand in another order." if edit.reordered else SAME_QUERY
+        return "The columns have another order." if edit.reordered else SAME_QUERY
     if edit.besides:  # the sentence must not claim that rows stay the same
         return sentence(f"the edit {effect_verbs(columns)}")
     if not (columns.altered or columns.removed or edit.reordered):

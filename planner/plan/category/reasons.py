@@ -64,7 +64,7 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
     if labels:
         return _clauses_reason(labels, old.sql, new.sql)
     if new.time_column and _column_digest(before, new.time_column) != _column_digest(after, new.time_column):
-        return f"`{new.time_column}` changed, and it says in which interval a row lies."
+        return f"`{new.time_column}` changed, and it decides the interval of a row."
     return UNFOLLOWED
 
 
@@ -222,7 +222,7 @@ def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: 
                 f"{phrase} {format_names(removed, owner=parent)}, which {_is_or_are(removed)} removed.",
             )
     if reordered := sorted(parent for parent in causes.reordered if has_star_over(sql, parent)):
-        order = f"The columns of {format_names(reordered)} stand in another order"
+        order = f"The columns of {format_names(reordered)} have another order"
         return "reads-reordered-columns", f"{order}, and its `*` takes them in that order."
     return None
 

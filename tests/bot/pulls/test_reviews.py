@@ -67,7 +67,7 @@ def test_only_the_last_review_of_each_counts_and_a_dismissed_one_does_not(make_b
     assert approval(bench, number)[0] == "success"
 
     review(bench, number, "bob", "CHANGES_REQUESTED")
-    assert approval(bench, number) == ("action_required", "bob asked for changes")
+    assert approval(bench, number) == ("action_required", "bob requested changes")
     again = review(bench, number, "bob")
     assert approval(bench, number)[0] == "success"
     bench.github.dismiss_review(SHOP, number, again, author="ann")

@@ -61,7 +61,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: bool(clause(c.new, "LIMIT") or clause(c.new, "OFFSET")) and c.old.sql != c.new.sql,
     ),
     "time column": (
-        r"`([^`]+)` changed, and it says in which interval a row lies\.",
+        r"`([^`]+)` changed, and it decides the interval of a row\.",
         lambda c, m: m[1] == c.new.time_column and c.old.sql != c.new.sql,
     ),
     "reads itself": (
@@ -110,7 +110,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         ),
     ),
     "order of columns": (
-        r"The columns stand in another order\.",
+        r"The columns have another order\.",
         lambda c, m: (
             c.change.old is not None and c.change.new is not None and c.change.old.columns != c.change.new.columns
         ),
@@ -189,7 +189,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         ),
     ),
     "star reordered": (
-        rf"The columns of {NAMES} stand in another order, and its `\*` takes them in that order\.",
+        rf"The columns of {NAMES} have another order, and its `\*` takes them in that order\.",
         lambda c, m: (
             has_star(c.new) and all(c.plan[p].old.columns != c.plan[p].new.columns for p in names_in_list(m[1]))
         ),  # type: ignore[union-attr]
