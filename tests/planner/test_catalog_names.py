@@ -192,7 +192,7 @@ def test_a_model_takes_the_format_of_its_catalog(tmp_path: Path) -> None:
         ("", "kind FULL", "which the gateway `local` does not have. In `gateways.local"),
         ("config: {spark.sql.catalog.Lake: x.Y}", "kind FULL", "`local` has `Lake`, which is another catalog to Spark"),
         ("catalogs: [lake]", "kind FULL", "without `table_format` cannot be in the catalog `lake`"),
-        (f"config: {{{ICEBERG}: jdbc}}", "kind FULL, table_format hive", "of plain files cannot lie"),
+        (f"config: {{{ICEBERG}: jdbc}}", "kind FULL, table_format hive", "of plain files cannot be"),
         (f"config: {{{ICEBERG}: hadoop}}", "kind FULL", "The view `lake.shop.a` cannot be in the catalog `lake`"),
     ],
 )
