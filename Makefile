@@ -89,7 +89,7 @@ unit: $(READY) $(ARCHIVE)
 	@$(BIN)/pytest -n 4 --dist worksteal --timeout 900 -m "not prove" $(TESTS)
 
 # SHARD=2/8 is the second of eight parts.
-prove: $(READY) $(ARCHIVE) $(PROOFS:%=%/.ready)  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
+prove: $(READY) $(ARCHIVE) $(PROOFS:%=%/.ready) $(VENV)/.group-docs  # what takes minutes and a Spark of its own, and many more random cases than `make test` runs
 	@MERGEPLAN_CASES=2000 MERGEPLAN_SEQUENCES=500 MERGEPLAN_KILLS=220 MERGEPLAN_LIVES=200 MERGEPLAN_PAYLOADS=1000 MERGEPLAN_SOAK=1000 \
 		MERGEPLAN_METASTORE=1 MERGEPLAN_SHARD=$(SHARD) $(BIN)/pytest -n 2 --dist worksteal -m "prove or sampled" $(TESTS)
 

@@ -53,14 +53,16 @@ def action() -> int:
 
 
 @click.command("app_manifest")
-@click.option("--webhook-url", required=True, help="Where the App's webhooks go: https://your-host/webhook.")
+@click.option("--webhook-url", required=True, help="The address for the App's webhooks: https://your-host/webhook.")
 @click.option("--name", default="mergeplan", show_default=True, help="The App's name; GitHub lets you change it.")
 @click.option("--organization", default="", help="The organization that owns it; without one it is your own.")
 @click.option("--public", is_flag=True, help="Others may install it too.")
 @click.option("--api-url", default="", help="The API of a GitHub of your own (MERGEPLAN_GITHUB_API_URL).")
 @click.option("--key-file", type=click.Path(path_type=Path), default=Path("app.private-key.pem"), show_default=True)
 @click.option("--env-file", type=click.Path(path_type=Path), default=Path("mergeplan.env"), show_default=True)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of this machine's page; default: a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The port of this machine's page; default: a free one."
+)
 @click.option("--timeout", type=click.IntRange(1), default=900, show_default=True, help="Seconds to wait for you.")
 @click.option("--no-browser", is_flag=True, help="Print the page's address and open no browser.")
 @click.option("--print", "show", is_flag=True, help="Print the manifest and do nothing.")
@@ -94,9 +96,9 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
 
 @click.command()
 @click.argument("event", type=click.Path(path_type=Path))
-@click.option("--event", "name", default="", help="What X-GitHub-Event said, where the file does not say it.")
-@click.option("--guid", default="", help="The delivery's id; a new one where the file does not say it.")
-@click.option("--send", is_flag=True, help="Send it to the service, signed; without it nothing is done.")
+@click.option("--event", "name", default="", help="The event's name (X-GitHub-Event), if the file does not have it.")
+@click.option("--guid", default="", help="The delivery's id; a new one if the file does not have it.")
+@click.option("--send", is_flag=True, help="Send it to the service, signed. Without this option nothing is sent.")
 @click.option("--url", default="", help="The service's /webhook; default: MERGEPLAN_HOST and MERGEPLAN_PORT.")
 def replay(event: Path, name: str, guid: str, send: bool, url: str) -> int:
     """Say what the service would do with a stored webhook, or send it to the service.
@@ -121,8 +123,8 @@ def replay(event: Path, name: str, guid: str, send: bool, url: str) -> int:
 @click.option(
     "--folder", type=click.Path(path_type=Path), default=Path(".sandbox"), show_default=True, help="Its repositories."
 )
-@click.option("--webhook-url", help="Where webhooks go, for example http://127.0.0.1:8000/webhook.")
-@click.option("--secret", default="sandbox-secret", show_default=True, help="What webhooks are signed with.")
+@click.option("--webhook-url", help="The address for webhooks, for example http://127.0.0.1:8000/webhook.")
+@click.option("--secret", default="sandbox-secret", show_default=True, help="The secret that signs webhooks.")
 def sandbox(host: str, port: int, folder: Path, webhook_url: str | None, secret: str) -> int:
     """Run a GitHub on this machine: git, pull requests, comments, checks, webhooks, and pages to click in.
 

@@ -125,7 +125,7 @@ def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
     console = Console(highlight=False)
     folder = folder.resolve()
     if folder.exists() and not (folder / ".mergeplan-demo").exists() and any(folder.iterdir()):
-        raise RequestError(f"`{folder}` exists and is no demo's folder.", hint="Name another with --folder.")
+        raise RequestError(f"`{folder}` exists and is not the folder of a demo.", hint="Name another with --folder.")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / ".mergeplan-demo").touch()
@@ -187,7 +187,7 @@ def _play_story(demo: Demo) -> None:
     demo.prod()
 
     demo.say(f"Prod has moved, so #{second}'s plan went stale")
-    demo.wait("it was planned anew", lambda: demo.body(second) != stale and demo.is_built(second))
+    demo.wait("it was planned again", lambda: demo.body(second) != stale and demo.is_built(second))
     demo.show(second)
 
 

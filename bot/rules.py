@@ -76,12 +76,16 @@ def _by_selector(detail: Detail | dict[str, Detail]) -> dict[str, Detail]:
 
 
 class DiffBudget(BaseModel):
-    """What comparing rows may cost."""
+    """The limits for comparing rows."""
 
     model_config = ConfigDict(extra="forbid")
 
-    seconds: float = Field(default=60.0, ge=0, le=3600, description="For all models of a plan together.")
-    rows: int = Field(default=50_000_000, ge=0, description="Of a model's tables together; larger ones are counted.")
+    seconds: float = Field(default=60.0, ge=0, le=3600, description="Seconds for all models of a plan together.")
+    rows: int = Field(
+        default=50_000_000,
+        ge=0,
+        description="Rows of a model's tables together; rows of larger tables are only counted.",
+    )
 
 
 class CostBudget(BaseModel):
@@ -89,8 +93,10 @@ class CostBudget(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    bytes: int | None = Field(default=None, ge=0, description="That its queries read, by Spark's statistics.")
-    seconds: float | None = Field(default=None, ge=0, description="Of its batches, by what such batches took before.")
+    bytes: int | None = Field(default=None, ge=0, description="Bytes that its queries read, by Spark's statistics.")
+    seconds: float | None = Field(
+        default=None, ge=0, description="Seconds of its batches, by the time of earlier ones."
+    )
 
 
 DiffDetail = Annotated[Detail | dict[str, Detail], BeforeValidator(_restore_off), AfterValidator(_by_selector)]
@@ -101,7 +107,7 @@ class BotConfig(BaseModel):
 
     model_config = ConfigDict(title="CicdBot", extra="forbid", frozen=True, validate_default=True)
 
-    type: Literal["github"] = Field(default="github", description="Where pull requests are.")
+    type: Literal["github"] = Field(default="github", description="The host of pull requests.")
     prod_branch_name: str | None = Field(
         default=None,
         max_length=200,
@@ -114,7 +120,7 @@ class BotConfig(BaseModel):
         default=None, description="Branches that have an environment of their own, each with its name: `{qa: qa}`."
     )
     pr_environment_name: Annotated[str | None, AfterValidator(_environment_name)] = Field(
-        default=None, description="What environments of pull requests begin with: `pr` makes `pr_7`."
+        default=None, description="The prefix of pull requests' environments: `pr` makes `pr_7`."
     )
     skip_pr_backfill: Annotated[bool | None, AfterValidator(bool)] = Field(
         default=None, description="Whether new tables stay empty in a pull request's environment."
@@ -126,21 +132,21 @@ class BotConfig(BaseModel):
         default=True, description="Whether a pull request's environment is dropped after the merge."
     )
     forward_only_branch_suffix: Annotated[str | None, _null_as("-forward-only")] = Field(
-        default=None, max_length=100, description="What branches end with whose plans are forward-only."
+        default=None, max_length=100, description="The suffix of branches whose plans are forward-only."
     )
     budget: Annotated[CostBudget | None, _null_as(CostBudget())] = Field(
-        default=None, description="What an environment may cost; more waits for `/approve-cost`."
+        default=None, description="The most that an environment may cost; more waits for `/approve-cost`."
     )
     data_diff: DiffDetail = Field(
         default="counts",
-        description="What is shown of changed rows: `off`, `counts` or `sample`; or by name, glob or `tag:x`, the last "
-        "that fits a model counts.",
+        description="How changed rows are shown: `off`, `counts` or `sample`, for all models or by name, glob or "
+        "`tag:x`. The last match applies.",
     )
     data_diff_unmasked: tuple[str, ...] = Field(
-        default=(), description="Columns whose values samples of changed rows show as they are."
+        default=(), description="Columns whose values are not masked in samples of changed rows."
     )
     data_diff_budget: Annotated[DiffBudget | None, _null_as(DiffBudget())] = Field(
-        default=None, description="What comparing rows may cost."
+        default=None, description="The limits for comparing rows."
     )
     physical_plan: bool = Field(
         default=True, description="Whether the physical plans of edited queries are compared with those before."
@@ -149,7 +155,7 @@ class BotConfig(BaseModel):
         default_factory=dict, description="The role on GitHub that a command needs."
     )
     rules: tuple[PromotionRule, ...] = Field(
-        default=(), description="Who must approve which changes, what is blocked, and when prod is frozen."
+        default=(), description="Rules about approvals, blocked changes and freezes of prod."
     )
     deployments: bool = Field(
         default=False, description="Whether environments and prod are shown as deployments on GitHub."
@@ -163,12 +169,12 @@ class BotConfig(BaseModel):
         default=None,
         max_length=50,
         pattern=r"^\S(.*\S)?$",
-        description="A label: a pull request that bears it is planned only when somebody types `/plan`.",
+        description="A label: a pull request that has it is planned only on `/plan`.",
     )
     command_namespace: Annotated[str | None, AfterValidator(_normalize_namespace)] = Field(
         default=None,
         pattern=r"^[#/]?[A-Za-z][A-Za-z0-9-]{0,30}$",
-        description="What commands begin with: with `warehouse` they are `/warehouse plan`.",
+        description="The prefix of commands: with `warehouse` they are `/warehouse plan`.",
     )
 
     @property

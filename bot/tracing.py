@@ -130,7 +130,9 @@ def open_tracing(environ: Mapping[str, str]) -> Tracing:
         return OtlpTracing(environ)
     except ImportError:
         hint = "Install `mergeplan[tracing]`, or unset it."
-        raise RequestError(f"{endpoint} is set, and what sends traces is not installed.", hint=hint) from None
+        raise RequestError(
+            f"{endpoint} is set, and the packages that send traces are not installed.", hint=hint
+        ) from None
 
 
 def _span_attributes(attributes: Mapping[str, object]) -> dict[str, Any]:

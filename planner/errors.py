@@ -79,8 +79,8 @@ class CatalogUnknown(ProjectError):
     def __init__(
         self, name: str, catalog: str, gateway: str, *, place: Located | None, hint: str, rest: int = 0
     ) -> None:
-        lie = f" and {rest} more lie" if rest else " lies"
-        message = f"`{name}`{lie} in the catalog `{catalog}`, which the gateway `{gateway}` does not have."
+        verb = f" and {rest} more are" if rest else " is"
+        message = f"`{name}`{verb} in the catalog `{catalog}`, which the gateway `{gateway}` does not have."
         super().__init__(message, place=place, hint=hint)
         self.name, self.catalog, self.gateway = name, catalog, gateway
 

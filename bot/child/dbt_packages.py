@@ -74,7 +74,7 @@ def _read_texts(project: Path, folder: str) -> dict[str, str]:
 def _check_folder(project: Path, folder: str, path: str) -> None:
     """Raise ProjectError for a folder that a link leads to."""
     if (project / folder).resolve() != project.resolve() / folder:
-        raise ProjectError(f"The folder `{folder}` lies behind a link.", place=Place(path), hint=COMMIT)
+        raise ProjectError(f"The folder `{folder}` is behind a link.", place=Place(path), hint=COMMIT)
 
 
 def lay_dbt_packages(

@@ -31,7 +31,7 @@ LOCK_HASH = re.compile(r"[0-9a-f]{1,128}")
 TEMPLATE = re.compile(r"\{[{%#]")
 SETTINGS = ("package", "version", "install-prerelease", "install_prerelease", "local", "name")
 ROOT_NAME = "mergeplan_packages"  # of the project that dbt sees
-COMMIT = "Commit the folder that `dbt deps` makes (`dbt_packages`): what lies in the repository is not fetched."
+COMMIT = "Commit the folder that `dbt deps` makes (`dbt_packages`): packages in the repository are not fetched."
 Texts = Callable[[str], str | None]
 
 
@@ -166,7 +166,7 @@ def _take_entry(document: Document, index: int, entry: object, local: dict[str, 
 def _refuse_templates(document: Document, at: KeyPath, value: object) -> None:
     """Raise ProjectError at the line of a text in which dbt would run a template."""
     if isinstance(value, str) and TEMPLATE.search(value):
-        raise document.error(at, "A template in what asks for a package is not followed here.", COMMIT)
+        raise document.error(at, "A template in the entry of a package is not followed here.", COMMIT)
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         _refuse_templates(document, at, key)

@@ -167,7 +167,9 @@ class _Installing:
         installer = self.source.installer
         if self.source.builds and installer.settings.isolation != NONE and (obstacle := installer.why_not_isolated):
             hint = "Use Linux 6.2 or newer with Landlock, or take MERGEPLAN_PACKAGES_BUILDS away."
-            raise Refused(f"The packages of {self.wanted.path} cannot be built apart here: {obstacle}.", hint=hint)
+            raise Refused(
+                f"The packages of {self.wanted.path} cannot be built in isolation here: {obstacle}.", hint=hint
+            )
         read = (
             *libraries(sys.executable, os.environ, "-I"),
             *map(str, ABOUT),
@@ -183,7 +185,7 @@ class _Installing:
             raise self._package_error(_extract_error(output))
 
     def _package_error(self, why: str) -> ProjectError:
-        hint = "Name a version of which there is a wheel; `pip wheel` makes one of a source, for the operator's index."
+        hint = "Name a version that has a wheel; `pip wheel` builds one from a source, for the operator's index."
         message = f"The project's packages cannot be installed: {why.rstrip('.')}."
         return ProjectError(message, place=Place(self.wanted.path), hint=hint)
 

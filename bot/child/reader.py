@@ -130,7 +130,7 @@ def _ask_child(command: Sequence[str], request: str, path: str, folder: CodeFold
 
 def _describe_exit(exit_code: int) -> str:
     if exit_code == 0:
-        return f"What the file says has more than {LONGEST_ANSWER} characters."
+        return f"The content of the file has more than {LONGEST_ANSWER} characters."
     if exit_code == OUT_OF_MEMORY:
         return f"Reading the file took more than {MEMORY >> 20} MiB of memory."
     if exit_code in (-signal.SIGXCPU, -signal.SIGKILL):

@@ -27,7 +27,7 @@ NAMED = re.compile(
 # Of a comparison of versions and systems: no `${NAME}`, which pip replaces by its own settings, and no option.
 MARKER = re.compile(r"(?:(?<!\s)-|[\w\s.,\"'<>=!~()+*])*")
 HASH = re.compile(r"\s--hash=\w+:[0-9a-fA-F]+")
-HINT = "Write `NAME==VERSION`. Where packages come from is the operator's to say: docs/guides/python.md, packages."
+HINT = "Write `NAME==VERSION`. The operator decides where packages come from: docs/guides/python.md, packages."
 
 
 @dataclass(frozen=True)

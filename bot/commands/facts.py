@@ -64,10 +64,10 @@ def require_shown_plan(command: Command, facts: Facts) -> str:
     if facts.shown_head != facts.live_head:
         return (
             f"The plan shown is of `{facts.shown_head[:7]}`, but the head is now `{facts.live_head[:7]}`. "
-            "Look at the new plan when it is shown, then say it again."
+            "Look at the new plan when it is shown, then run the command again."
         )
     if facts.base_moved:
-        return "Prod has moved since that plan was made. Look at the new plan when it is shown, then say it again."
+        return "Prod has moved since that plan was made. Look at the new plan, then run the command again."
     if facts.said_at < facts.shown_since:
         return "This command refers to an outdated plan. Review the current plan and run the command again."
     return ""
@@ -77,7 +77,7 @@ def require_plan(command: Command, facts: Facts) -> str:
     if not facts.is_open:
         return CLOSED
     if not facts.shown_plan or facts.is_held or facts.is_running:
-        return "No plan stands yet. Wait for it, then ask again."
+        return "There is no plan yet. Wait for it, then run the command again."
     return ""
 
 

@@ -136,4 +136,4 @@ class Form:
 
 
 def ask_planner(*arguments: str) -> Start:
-    return Start("The planner was asked.", waits_for=QUESTION, asked=arguments)
+    return Start("The planner works on it.", waits_for=QUESTION, asked=arguments)

@@ -239,7 +239,7 @@ def _read_issue_comment(guid: str, payload: Mapping[str, Any]) -> Event | Ignore
         return Ignored(guid, "a comment on a plain issue")
     author = comment["user"]
     if author is None:
-        return Ignored(guid, "who wrote it has no account any more")
+        return Ignored(guid, "its author has no account any more")
     if author.get("type") == "Bot":
         return Ignored(guid, "bots give no commands")
     at = _parse_moment(comment["created_at"])
@@ -276,7 +276,7 @@ def _read_button(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:
     run, identifier = payload["check_run"], _parse_text(payload["requested_action"]["identifier"])
     (number, label), author = pull_of_key(_parse_text(run.get("external_id") or "")), _sender_login(payload)
     if not number or number > MOST_NUMBER or len(identifier) > IDENTIFIER_MOST:
-        return Ignored(guid, "a button that is none of ours")
+        return Ignored(guid, "an unknown button")
     if not author:
         return Ignored(guid, "bots press nothing")
     head = _parse_sha(run["head_sha"])

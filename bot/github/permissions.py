@@ -33,7 +33,7 @@ PERMISSIONS = (
 # The bot works without these; who wants what they are for grants them to the App by hand.
 PULLS = "guides/pull-requests.md"
 OPTIONAL = (
-    Permission("contents", "write", f"[`/deploy`]({PULLS}#deploy): it merges; [`/rollback`]({PULLS}#rollback)"),
+    Permission("contents", "write", f"[`/deploy`]({PULLS}#deploy): it merges; [`/rollback`](guides/rollback.md)"),
     Permission("deployments", "write", f"[deployments]({PULLS}#deployments) on GitHub"),
     Permission("members", "read", "[rules](guides/approvals.md#who-decides) that name teams"),
     Permission("merge_queues", "read", f"[merge queues]({PULLS}#merge-queue), with the event *Merge group*"),

@@ -44,12 +44,12 @@ class FreezeWindow(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    start: datetime | date | None = Field(default=None, description="When it begins, as the clocks of `zone` show it.")
-    end: datetime | date | None = Field(default=None, description="When it ends; a day ends it at its beginning.")
-    cron: str = Field(default="", description="When it begins, again and again.")
-    hours: float = Field(default=0.0, ge=0, le=24 * 366, description="How long it lasts from each tick of `cron`.")
+    start: datetime | date | None = Field(default=None, description="The beginning, in the time zone `zone`.")
+    end: datetime | date | None = Field(default=None, description="The end; a day stands for its first moment.")
+    cron: str = Field(default="", description="The beginning of each freeze, as a cron.")
+    hours: float = Field(default=0.0, ge=0, le=24 * 366, description="The hours that each freeze lasts.")
     zone: str = Field(default="UTC", description="The time zone, such as `Europe/Berlin`.")
-    reason: str = Field(default="", max_length=200, description="Why, for whoever waits.")
+    reason: str = Field(default="", max_length=200, description="The reason, which the pull request shows.")
 
     @model_validator(mode="after")
     def _check_window(self) -> Self:
@@ -63,7 +63,7 @@ class FreezeWindow(BaseModel):
             if wrong := cron_error(self.cron):
                 raise ValueError(f"{self.cron!r} is no cron expression: {wrong}")
         elif self.start is None or self.end is None or _normalize_moment(self.start) >= _normalize_moment(self.end):
-            raise ValueError("`start` stands before `end`, and both are needed")
+            raise ValueError("`start` must be before `end`, and both are needed")
         return self
 
     def freeze(self) -> Freeze:
@@ -74,7 +74,7 @@ class FreezeWindow(BaseModel):
 def _normalize_moment(value: datetime | date) -> datetime:
     timestamp = value if isinstance(value, datetime) else datetime.combine(value, time())
     if timestamp.tzinfo:
-        raise ValueError("a time is written without an offset: `zone` says whose it is")
+        raise ValueError("write a time without an offset: `zone` is its time zone")
     return timestamp
 
 
@@ -83,13 +83,15 @@ class PromotionRule(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    models: Words = Field(default=("*",), description="Names, globs or `tag:x`; a change that touches one is ruled.")
-    categories: Categories = Field(default=(), description="Only changes of these categories; all otherwise.")
+    models: Words = Field(
+        default=("*",), description="Names, globs or `tag:x`; the rule is about changes of these models."
+    )
+    categories: Categories = Field(default=(), description="Only changes of these categories; all by default.")
     approvals: int | None = Field(default=None, ge=0, le=20, description="How many people must approve the plan.")
-    approvers: Approvers = Field(default=(), description="Who may approve: logins and teams as `org/team`.")
+    approvers: Approvers = Field(default=(), description="The approvers: logins and teams as `org/team`.")
     code_owners: bool = Field(default=False, description="Whether an owner of each affected file must approve.")
     block: Categories = Field(default=(), description="Categories that are not promoted.")
-    freeze: tuple[FreezeWindow, ...] = Field(default=(), description="When nothing is promoted.")
+    freeze: tuple[FreezeWindow, ...] = Field(default=(), description="The times in which nothing is promoted.")
 
     def rule(self) -> ReviewRule:
         """Return the rule as data; a rule that names approvers needs one of them."""

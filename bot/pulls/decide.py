@@ -167,7 +167,7 @@ def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
     if record.wishes.overrides:
         return MakePlan(f"{record.wishes.overrides[0].who} categorized a change.")
     if record.wishes.again:
-        return MakePlan("Asked for again.")
+        return MakePlan("Requested again.")
     if record.is_unreadable:
         return MakePlan("Another version of mergeplan made the plan.")
     if record.state is PullState.PLANNED and prod.revision != record.base.prod_revision and _is_passed_by(record, prod):

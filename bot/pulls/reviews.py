@@ -33,10 +33,10 @@ from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.errors import ProjectError
 
 UNREAD = (
-    "The configuration that prod shows cannot be read, and with it who must approve: {} "
-    "Nothing is promoted by itself until that is repaired."
+    "The configuration that prod shows cannot be read, so the required approvals are not known: {} "
+    "Nothing is promoted automatically until that is repaired."
 )
-UNREAD_OWNERS = "Who owns the models' files cannot be read: {} Nothing is promoted until that is repaired."
+UNREAD_OWNERS = "The owners of the models' files cannot be read: {} Nothing is promoted until that is repaired."
 
 
 class Reviewers:

@@ -30,7 +30,7 @@ from mergeplan.bot.transitions.planning import clear_comment_digest
 log = structlog.get_logger(__name__)
 NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands
 UNPROVEN = (
-    "No webhook brought this comment, and whether somebody edited it cannot be known here. Nothing was changed: "
+    "No webhook brought this comment, and the bot cannot see whether someone edited it. Nothing was changed: "
     "write it again."
 )
 EDITED = (

@@ -16,7 +16,7 @@ def missing_lines(decision: Decision) -> tuple[str, ...]:
     return (
         *(_block_sentence(block) for block in decision.blocked),
         *(
-            f"{code(reviewer)} asked for changes: it takes their approval, or a dismissal."
+            f"{code(reviewer)} requested changes: an approval by this person is needed, or a dismissal."
             for reviewer in decision.objecting
         ),
         *(_need_sentence(need) for need in decision.missing),
@@ -28,7 +28,7 @@ def missing_lines(decision: Decision) -> tuple[str, ...]:
 
 def hold_lines(record: PullRecord) -> tuple[str, ...]:
     """Return the reasons why a merge is not in prod yet, and how it gets there."""
-    out = "`/deploy` by somebody with `admin` lets it in against the rules; a revert that is merged ends the wait."
+    out = "`/deploy` by someone with `admin` lets it in against the rules; a revert that is merged ends the wait."
     return (*missing_lines(record.rules.decision), out)
 
 
@@ -40,7 +40,7 @@ def approval_title(decision: Decision) -> str:
     if decision.blocked:
         return f"Blocked: {_category_label(decision.blocked[0].category)} is not let into prod"
     if decision.objecting:
-        return f"{decision.objecting[0]} asked for changes"
+        return f"{decision.objecting[0]} requested changes"
     if decision.missing:
         first, *other_needs = decision.missing
         others_text = f", and {count_noun(len(other_needs), 'other')}" if other_needs else ""
@@ -61,7 +61,7 @@ def _need_sentence(need: Need) -> str:
 
 def _approver_names(need: Need, *, plain: bool = False) -> str:
     names = [approver if plain else code(approver) for approver in need.approvers]
-    return " or ".join(names) if names else "somebody who may write" if plain else "somebody with `write`"
+    return " or ".join(names) if names else "someone who may write" if plain else "someone with `write`"
 
 
 def _review_age_lines(decision: Decision) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def _review_age_lines(decision: Decision) -> tuple[str, ...]:
 
 def _format_unread(team: str) -> str:
     return (
-        f"Who is in {code(team)} could not be read: the App needs the permission *Members: read* of the organization."
+        f"The members of {code(team)} could not be read: the App needs the organization's permission *Members: read*."
     )
 
 

@@ -238,8 +238,8 @@ def _note_blocks(pull_view: Shown) -> list[str]:
     notes = []
     if record.rules.edits_rules:
         notes.append(
-            "This pull request edits the project's configuration. Who may do what, which branch is prod and every "
-            "`cicd_bot` key are read from the base branch: the edit counts after the merge."
+            "This pull request edits the project's configuration. Permissions, the prod branch and all `cicd_bot` "
+            "keys are read from the base branch: the edit takes effect after the merge."
         )
     for unused in outcome.plan.unused_overrides if outcome and outcome.plan else ():
         name = NAMES.get(unused.category, unused.category)

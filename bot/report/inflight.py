@@ -38,7 +38,7 @@ def _meeting_line(meeting: Meeting) -> str:
         shared.append(f"edits {_join_names(meeting.edited)} too{where}")
     if meeting.computed:
         shared.append(f"changes {_join_names(meeting.computed)} too")
-    consequence = "Whichever is merged second is planned again."
+    consequence = "The one that is merged second is planned again."
     return f"- #{meeting.number} {' and '.join(shared)}. {consequence}"
 
 

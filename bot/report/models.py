@@ -55,11 +55,11 @@ class Site:
 
 
 MEANINGS = {
-    "breaking": "rows or values that others read change: the model and what reads the change are computed again",
-    "undecided": "it is not known what changes, so all that reads the model is computed again",
-    "non_breaking": "nothing that others read changes: the model alone is computed again",
-    "forward_only": "rows that exist stay as they are; new ones come from the new query",
-    "indirect_breaking": "not edited, and reads something that changes: it is computed again",
+    "breaking": "rows or values that other models read change: the model and those models are computed again",
+    "undecided": "the effect is not known, so the model and all models downstream are computed again",
+    "non_breaking": "no other model reads what changes: only the model itself is computed again",
+    "forward_only": "existing rows stay; new rows come from the new query",
+    "indirect_breaking": "not edited, but reads something that changes: it is computed again",
     "indirect_non_breaking": "not edited, and reads nothing that changes: it keeps its table",
     "metadata": "only its description, owner, tags or audits change: it keeps its table",
     "equivalent": "the new text means the same query: it keeps its table",
@@ -159,7 +159,7 @@ def _diff_block(model: ModelChange, site: Site, most: int) -> str:
 # The rules whose reason says itself that the rows change, or which columns do.
 ROWS_TOLD = frozenset({"rows-changed", "reads-changed-rows", "settings-changed", "kind-changed", "undecidable"})
 COLUMNS_TOLD = frozenset({"column-added", "column-altered", "column-removed", "settings-changed", "kind-changed"})
-PREVIEW = " (preview: made of some days only, and never promoted)"
+PREVIEW = " (preview: holds some days only, and is never promoted)"
 
 
 def model_table(models: Sequence[ModelChange], limit: int, site: Site = NOWHERE) -> str:

@@ -28,12 +28,12 @@ def revert_body(record: PullRecord, branch: str) -> str:
     else:
         blocks.append(
             f"Merging this makes {code(branch)} what prod shows already: nothing is computed, and no view moves. The "
-            f"plan of this pull request says so, or what else differs. Until then the next promotion brings {of} back."
+            f"plan of this pull request confirms that. Until then the next promotion brings {of} back."
         )
     if record.place.project:
         blocks.append(
-            f"It is about the project {code(record.place.project)}. What {of} changed in other projects of this "
-            "repository is reverted too: each of them plans that here."
+            f"It is about the project {code(record.place.project)}. The changes of {of} in other projects of this "
+            "repository are reverted too: each of them plans that here."
         )
     return "\n\n".join(blocks)
 

@@ -112,7 +112,7 @@ def skip_status(pull_view: Shown) -> str:
     record = pull_view.record
     label, plan_once = code(record.rules.skip_label), code(pull_view.write_command("/plan"))
     return (
-        f"`{record.head[:7]}` was not planned: the project's `skip_label` is {label}. Take the label away, and it is "
+        f"`{record.head[:7]}` was not planned: the project's `skip_label` is {label}. Remove the label, and it is "
         f"planned; {plan_once} plans this commit once, whatever its labels. If it is merged like this, it is planned "
         "after the merge and judged by the project's rules, before prod changes."
     )

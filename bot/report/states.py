@@ -116,7 +116,7 @@ def _skip_blockers(record: PullRecord) -> tuple[Problem, ...]:
 def _plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
     outcome = record.outcome
     if outcome and outcome.is_too_costly:
-        return (Problem("Nobody has approved the cost of this plan."),)
+        return (Problem("The cost of this plan is not approved yet."),)
     if outcome is None or not has_effect(outcome.plan):
         return ()
     unselected = (Problem(f"{words} Type `/plan` to plan all."),) if (words := selection_words(record)) else ()

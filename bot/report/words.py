@@ -111,7 +111,7 @@ def spark_link(record: PullRecord) -> str:
 def skip_summary(plan: PlanView) -> str:
     """Return what was skipped because its inputs hold the same rows, why, and what that saved; '' for nothing.
 
-    `**2 models were not computed.** Computed anew, ... That saved about 2 min, 1.2 GiB.`
+    `**2 models were not computed.** Computed again, ... That saved about 2 min, 1.2 GiB.`
     """
     models = find_skips(plan)
     if not models:
@@ -181,7 +181,7 @@ def refusal_words(plan: PlanView | None) -> str:
     files = len({file.path for file in plan.refused})
     title = f"**Not planned:** {count_noun(files, 'file')} of models cannot be opened."
     readers = first_names([code(model.model) for model in plan.left_out], WHY_MOST)
-    reader_lines = [f"- Left out, since they read one of these: {readers}."] if readers else []
+    reader_lines = [f"- Left out, because they read one of these: {readers}."] if readers else []
     more_lines = [f"- … and {len(lines) - REFUSED_MOST} more"] if len(lines) > REFUSED_MOST else []
     return "\n".join([f"🚫 {title}", "", *lines[:REFUSED_MOST], *more_lines, *reader_lines])
 
@@ -240,7 +240,7 @@ def promise_sentence(plan: PlanView, outcome: PlannerOutcome | None) -> str:
     is_computed = applied or not any(model.intervals for model in plan.models)
     acts = _view_acts(plan, "the tables already built here" if is_computed else "the result")
     if not acts:
-        return "Merging changes no table and no view of prod: only what is known of the models."
+        return "Merging changes no table and no view of prod: only the metadata of the models."
     if applied and any(model.category == "forward_only" for model in plan.models):
         dropped = sum(model.change == "removed" for model in plan.models)
         gone = f" It drops {count_noun(dropped, 'view')}." if dropped else ""
@@ -266,8 +266,7 @@ def _forward_sentence(plan: PlanView, views: int) -> str:
     forward_count = sum(model.category == "forward_only" for model in previews)
     later = [code(model.name) for model in previews if model.category != "forward_only"]
     shown = (
-        f" What is shown here of {count_noun(forward_count, 'model')} is a preview: in prod the rows that are there "
-        "stay."
+        f" This environment shows a preview of {count_noun(forward_count, 'model')}: in prod existing rows stay."
         if forward_count
         else ""
     )
@@ -305,14 +304,14 @@ def promotion_status(record: PullRecord) -> str:
     if record.state is PullState.ROLLED_BACK:
         return f"> [!IMPORTANT]\n> {inert_text(record.reason)} {revert_words(record)}"
     if record.state is PullState.UNPROMOTED:
-        mend = "Mend it with another pull request, or type `/plan` to try again."
+        mend = "Fix it with another pull request, or type `/plan` to try again."
         return f"> [!CAUTION]\n> Prod still shows what it showed before. {mend}"
     at = f"`{record.promotion.merge_sha[:7]}`"
     if done is None:
         return f"Merged as {at}; {inert_text(record.reason) or 'prod needed no change.'}"
     work = "**Nothing was computed: 0 Spark jobs.**" if is_free(done) else f"{cost_words(done)} first."
     if was_interrupted(done):
-        work = "The run that did it was interrupted, and its end was found by the next one."
+        work = "The run that promoted it was interrupted, and the next run found its result."
     moved = f" {inert_text(record.reason)}" if record.reason else ""
     revision = f" Prod is now at revision {record.promotion.revision}." if record.promotion.revision else ""
     return f"> [!TIP]\n> Merged as {at}. {view_words(done)} {work}{revision}{moved}"

@@ -65,7 +65,7 @@ def register_app(registration: Registration, port: int, open_page: Callable[[str
     try:
         open_page(f"{server.address}/{registration.start}")
         if not server.ended.wait(seconds):
-            raise RequestError(f"Nobody registered the App within {seconds:.0f} s.", hint="Run this again.")
+            raise RequestError(f"The App was not registered within {seconds:.0f} s.", hint="Run this again.")
     finally:
         server.shutdown()
         server.server_close()

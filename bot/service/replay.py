@@ -162,13 +162,13 @@ def _describe_commands(event: Event, namespace: str) -> list[str]:
 
 def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
     if not (settings.is_app or settings.github_token.get_secret_value()):
-        return "What is done then depends on the pull request: set the App's or a token's variables to ask GitHub."
+        return "The next step depends on the pull request: set the variables of the App, or a token, to read it."
     try:
         gateway = GitHub(settings).repository(event.repository)
         pull = gateway.pull(event.number)
         branch = inbox.prods.get(event.repository).branch or gateway.default_branch
     except (GitHubFailed, GitHubPaused) as error:
-        return f"GitHub was asked what the pull request is now, and gave none: {error}"
+        return f"GitHub returned no pull request: {error}"
     record, prod = inbox.pulls.get(event.repository, event.number), inbox.prods.get(event.repository)
     match decide_action(pull, record, prod, branch, event.repository, time.time()):
         case MakePlan(reason):
@@ -192,12 +192,12 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
         case OpenRevert():
             return "Then a pull request that reverts its merge would be opened."
         case CarryOver():
-            return "Then its plan would stand as it is: prod has moved elsewhere."
+            return "Then its plan would not change: prod has moved elsewhere."
         case PlanGroup():
             return "Then the merge queue's group would be planned."
         case DropGroup():
             return "Then the environment of the merge queue's group would be dropped."
         case Keep():
-            return "Then its environment would be kept, as `/extend` asked."
+            return "Then its environment would be kept, by `/extend`."
         case Destroy():
-            return "Then its environment would be dropped, as `/destroy` asked."
+            return "Then its environment would be dropped, by `/destroy`."

@@ -128,7 +128,7 @@ def _decide_absent(run: RunView, name: str, lost_seconds: float) -> Decision:
     if not broken and (run.models or run.status != "running"):
         return Decision(Step.NOTHING_DUE, f"Nothing of `{name}` was due.")
     if run.alive or run.quiet < lost_seconds:
-        return Decision(Step.WAIT, "What is due is not known yet.")
+        return Decision(Step.WAIT, "The due intervals are not known yet.")
     return Decision(Step.FAIL, run.message or _explain_loss(run))
 
 

@@ -80,7 +80,7 @@ class RunOperator(MergeplanOperator):
         if not has_record and context["ti"].try_number > 1:
             self.log.warning(
                 "The state has no record of the run `%s`: an earlier try did not begin it, or it is older than 90 days."
-                " What is missing is computed. To compute days again, restate them.", run_id,
+                " Missing intervals are computed. To compute days again, restate them.", run_id,
             )  # fmt: skip
         follow_environment(self, state_url)
         result = self.run_due(state_url, run_id, execution_time=self.execution_time)

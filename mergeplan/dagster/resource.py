@@ -27,16 +27,18 @@ class MergeplanResource(dg.ConfigurableResource):
         default="prod", description="The environment; in a branch deployment it is that of the pull request."
     )
     pull_request_environment: str = Field(
-        default="pr_{number}", description="How the environment of a pull request is called."
+        default="pr_{number}", description="The name of a pull request's environment."
     )
     gateway: str | None = Field(default=None, description="The gateway, if not the project's default.")
     python: str = Field(default=sys.executable, description="The Python that mergeplan is installed in.")
-    state_url: str | None = Field(default=None, description="Where the state is, if config.yaml does not say it.")
+    state_url: str | None = Field(
+        default=None, description="The address of the state, if config.yaml does not have it."
+    )
     variables: dict[str, str] = Field(default={}, description="Further environment variables of the process.")
     execution_time: str | None = Field(default=None, description="Run as of this time, not now; to try things out.")
     timeout_seconds: float | None = Field(default=None, description="Ends a run that takes longer; null: no limit.")
     wait_seconds: float = Field(
-        default=3600.0, description="How long another run of the environment is waited for; then the run fails."
+        default=3600.0, description="How long to wait for another run of the environment before this one fails."
     )
 
     @property

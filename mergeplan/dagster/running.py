@@ -95,10 +95,10 @@ class ReportedRun:
                     yield from self._events_of(report, request)
         except ChildEnded as error:
             if self.progress.result is None:  # it said nothing of how it ended: it was killed, or did not start
-                message = f"{error} What was recorded stays; a retry goes on from there."
+                message = f"{error} Recorded intervals stay; a retry continues from there."
                 raise dg.Failure(message, allow_retries=True) from None
         except TimeoutError as error:
-            raise dg.Failure(f"{error} A retry goes on from there.", allow_retries=True) from None
+            raise dg.Failure(f"{error} A retry continues from there.", allow_retries=True) from None
 
     def _is_outdated(self) -> bool:
         """Return True if a merge came between the look at the state and the run, which now holds the environment."""
@@ -136,7 +136,7 @@ class ReportedRun:
         failed = {name: dg.MetadataValue.text(message) for name, message in progress.failed.items()}
         sentences = [f"{len(failed)} model{'s' * (len(failed) != 1)} failed: {', '.join(failed)}."] if failed else []
         if progress.skipped:
-            sentences.append(f"Not computed, since they read them: {', '.join(progress.skipped)}.")
+            sentences.append(f"Not computed, because they read them: {', '.join(progress.skipped)}.")
         for check_kind, names in (("audit", progress.failed_audits), ("unit test", progress.failed_tests)):
             if names and not failed:
                 sentences.append(f"{len(names)} {check_kind}{'s' * (len(names) != 1)} failed: {', '.join(names)}.")

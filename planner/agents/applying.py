@@ -86,12 +86,14 @@ def _find_plan_view(context: ApiContext, plan_id: str) -> PlanView:
     for record in context.jobs.list([JobKind.PLAN]):
         if record.status is JobStatus.DONE and (view := context.jobs.view(record)).plan and view.plan.id == plan_id:
             return view.plan
-    raise Refused(f"What `{plan_id}` computes is not known without Spark.", hint="Make the plan with `make_plan`.")
+    raise Refused(
+        f"The tables that `{plan_id}` computes are not known without Spark.", hint="Make the plan with `make_plan`."
+    )
 
 
 def _check_size(computed: Sequence[ModelChange], most: int) -> None:
     if len(computed) > most:
-        message = f"The plan computes {len(computed)} tables, and an agent may have {most} computed at most."
+        message = f"The plan computes {len(computed)} tables, and an agent may compute {most} at most."
         raise Refused(message, hint="Plan fewer models with `select`, or let a person apply it.")
 
 

@@ -115,7 +115,7 @@ def _find_refusal(caller: Principal, name: str, decision: Decision, answer: Answ
     if decision is Decision.DENY:
         return Refused(f"The policy does not let `{caller.name}` call `{name}`.", hint="Ask the operator.")
     if answer is Answer.DECLINED:
-        return Refused(f"A person was asked about `{name}`, and did not approve it.")
+        return Refused(f"A person did not approve `{name}`.")
     return Refused(
         f"`{name}` needs the approval of a person, and this client cannot ask one (elicitation).",
         hint="Use a client that can, or let the operator allow it in the file of `--policy`.",

@@ -36,7 +36,7 @@ from mergeplan.planner.versions import mergeplan_version
 
 INSTRUCTIONS = (
     "Tools for the Spark models of one mergeplan project. Before you edit a model, ask `impact` with the text that you "
-    "propose. What takes long is a job: a tool starts it, and `job` reads it. Rows of tables are masked or left out. "
+    "propose. A long operation is a job: a tool starts it, and `job` reads it. Rows of tables are masked or left out. "
     "You can apply a plan by its id to an environment that is not prod; to prod you can only open a pull request. "
     "Lists are paged: `total`, `limit`, `offset`."
 )

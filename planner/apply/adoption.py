@@ -136,7 +136,7 @@ def _move_back(engine: Engine, move: Move) -> bool:
         return False
     if occupant is not None:
         if not occupant.is_view or occupant.sql != _stand_in(move, [column.name for column in moved.columns]):
-            message = f"`{move.old}` was made anew while `{move.new}` was on its way back to that name."
+            message = f"`{move.old}` was created again while `{move.new}` was on its way back to that name."
             raise Refused(
                 message, hint=f"Drop one of them, and rename `{move.new}` to `{move.old}` if that is the other."
             )

@@ -70,7 +70,7 @@ class Drift:
             case DriftKind.VIEW_GONE:
                 return f"{view} is gone from the catalog.", f"{run} restores it."
             case DriftKind.VIEW_MOVED:
-                fact = f"{view} does not show the model's table any more: somebody changed it by hand."
+                fact = f"{view} does not show the model's table any more: it was changed by hand."
                 return fact, f"Drop it, then {run} restores it."
             case DriftKind.NO_VIEW:
                 remedy = f"Rename or drop that table, then {run} creates the view."

@@ -109,7 +109,7 @@ def _time_notes(
         (sum(n for at, n in table_content.units.items() if at >= end), f"from {end:%Y-%m-%d} on"),
     ):
         if count:
-            yield f"{count} of its rows lie {where} and are left out: prod no longer shows them."
+            yield f"{count} of its rows are {where} and are left out: prod no longer shows them."
     if empty:
         shown = ", ".join(map(str, empty[:3])) + (" and more" if len(empty) > 3 else "")
         yield f"No rows: {shown}. " + ("That counts as computed." if is_declared else "The next run computes it.")

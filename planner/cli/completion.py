@@ -12,7 +12,7 @@ SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComple
 @click.command()
 @click.argument("shell", type=click.Choice([*SHELLS]))
 def completion(shell: str) -> int:
-    """Print what SHELL must read to complete verbs and options.
+    """Print the script with which SHELL completes commands and options.
 
     \b
     eval "$(mergeplan completion bash)"    in ~/.bashrc

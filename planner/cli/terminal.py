@@ -161,7 +161,7 @@ class Terminal:
                 waits = ", ".join(str(interval) for interval in late)
                 self._print_line(Text(f"- {model}: {waits} waits for {join_names([f'`{name}`' for name in signals])}"))
             case events.ModelUpToDate(model):
-                self._print_line(Text(f"- {model}: computed by somebody else in the meantime", style="dim"))
+                self._print_line(Text(f"- {model}: computed by another process in the meantime", style="dim"))
                 self._advance_bar()
             case events.Compared():
                 self._advance_bar()
@@ -282,9 +282,7 @@ class Terminal:
         if result.blocking:
             self._audited.add(model)
         of = model or ", ".join(result.reads) or "no table of ours"
-        self._print_line(
-            Text(f"✘ audit {result.name} of {of}: {count_noun(result.count, 'row')} that should not be", style=style)
-        )
+        self._print_line(Text(f"✘ audit {result.name} of {of}: {count_noun(result.count, 'failing row')}", style=style))
         self._print_line(Text(result.sql, style="dim"))
         if result.sample.rows:
             table = Table(*map(escape, result.sample.columns))

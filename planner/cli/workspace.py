@@ -40,7 +40,7 @@ def workspace(command: Callable[P, R]) -> Callable[P, R]:
 def _one_folder(context: click.Context, option: click.Parameter, paths: tuple[Path, ...]) -> Path:
     """Return the folder; raise UsageError for several, because the last one's plan would remove the others' models."""
     if len(paths) > 1:
-        hint = "Plan each by itself, with `project: NAME` in its config.yaml; what it reads of others is external."
+        hint = "Plan each by itself, with `project: NAME` in its config.yaml; tables of other projects are external."
         raise click.UsageError(f"`-p` is given twice: one project is planned at a time. {hint}")
     return paths[0] if paths else Path()
 

@@ -267,8 +267,8 @@ class ErrorLine(Data):
     )
     retry: bool = Field(
         default=False,
-        description="nothing has to be mended: the same request may succeed later, as when somebody else holds the "
-        "environment or Spark does not answer",
+        description="the same request may succeed later, for example when another process holds the environment or "
+        "Spark does not answer",
     )
     audit: Maybe[str] = Field(default=None, description="of the kind `AuditFailed`: the audit")
     model: Maybe[str] = Field(

@@ -187,7 +187,7 @@ class PlanView(Data):
     comparisons: tuple[TableComparison, ...] = Field(
         default=(),
         description="what may still skip a model: once `model` is built and holds the same rows as before in "
-        "`columns`, `reader` is not computed. Where a reader has several, all must be so",
+        "`columns`, `reader` is not computed. If a reader has several, all must hold the same rows",
     )
     blockers: tuple[Remark, ...] = Field(default=(), description="what forbids applying")
     warnings: tuple[Remark, ...] = Field(default=(), description="what a model only wants to be warned of")

@@ -22,7 +22,7 @@ from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.project.reread import NeedsLoad, reread_file
 from mergeplan.planner.session.settings import SessionSettings
 
-TOO_LARGE = f"The text has more than {LARGEST:,} characters: it is not judged while it is open."
+TOO_LARGE = f"The text has more than {LARGEST:,} characters: it is not checked while it is open."
 Clock = Callable[[], datetime]
 
 

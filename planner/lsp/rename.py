@@ -71,7 +71,7 @@ def _check_name(view: ProjectView, target: Target, new: str) -> None:
 def _model_edits(view: ProjectView, target: Target, new: str) -> Iterator[Edit]:
     model = view.project.models[target.name]
     if not model.path.endswith(".sql") or view.file(model.path).file.property("name") is None:
-        raise RequestError(f"The name of `{target.name}` does not stand in a SQL file: rename it in {model.place}.")
+        raise RequestError(f"The name of `{target.name}` is not in a SQL file: rename it in {model.place}.")
     for reader in _sql_readers(view, target.name):
         _check_followed(reader, view, target.name, target.name.rpartition(".")[2])
     _check_audits(view, target.name, target.name.rpartition(".")[2])

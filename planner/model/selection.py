@@ -78,7 +78,7 @@ class _Selector:
     def _parse_operand(self) -> frozenset[str]:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._selector_error(f"more than {DEEPEST} brackets or `^` stand within each other")
+            raise self._selector_error(f"more than {DEEPEST} brackets or `^` are nested")
         models = self._read_one()
         self._depth -= 1
         return models

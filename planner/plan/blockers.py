@@ -86,6 +86,6 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
             continue
         if change.new.kind.keeps_history and change.new.model.forward_only:
             message = f"`{change.name}` would lose its history: a new table begins with what its sources hold now."
-            hint = "Write `forward_only false` in its kind to let it begin anew."
+            hint = "Write `forward_only false` in its kind to start a new history."
             blockers.append(Blocker(f"{message} {hint}", change.new.model.locate("kind", in_block=True)))
     return blockers

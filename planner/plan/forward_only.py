@@ -63,7 +63,7 @@ def resolve_selectors(request: ForwardOnly, graph: Graph, now: datetime) -> Forw
     if request.since and not request.every:
         raise RequestError("A forward-only plan alone has an effective date.", hint="Add `--forward-only`.")
     if request.since and request.since > now:
-        raise RequestError(f"The effective date {request.since:%Y-%m-%d} lies in the future.", hint="Leave it out.")
+        raise RequestError(f"The effective date {request.since:%Y-%m-%d} is in the future.", hint="Leave it out.")
     return replace(
         request,
         destructive=tuple(sorted(select(graph, request.destructive))),
@@ -185,10 +185,10 @@ def _rows_kept(model: Model, since: datetime | None) -> str:
     if model.kind.is_seed:
         return "it is loaded again, and the models that read it keep their rows"
     if since is None or not model.kind.is_stored:
-        return "the rows that are there stay"
+        return "existing rows stay"
     if model.kind.is_by_time:
         return f"the rows before {model.cron.cut(since):%Y-%m-%d} stay"
-    return "the rows that are there stay" if model.kind.is_order_dependent else "its table is computed as a whole"
+    return "existing rows stay" if model.kind.is_order_dependent else "its table is computed as a whole"
 
 
 def going_on(old: Snapshot, new: Snapshot, table_state: Loaded, request: ForwardOnly) -> Forward:

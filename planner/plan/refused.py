@@ -49,8 +49,8 @@ def blockers_for_held_models(
     """Return a blocker for each held model that a change of a parent would recompute, or give a preview."""
     return [
         Blocker(
-            f"`{change.name}` cannot be opened, or reads a model that cannot, and what it reads changes here: it would "
-            "be computed anew by the text that it was deployed with. Mend the file, or remove the model.",
+            f"`{change.name}` cannot be opened, or reads a model that cannot, and its inputs change here: it would "
+            "be computed again by the text that was deployed. Fix the file, or remove the model.",
             models[change.name].place,
         )
         for change in changes

@@ -134,7 +134,7 @@ class Context(ExecutionContext):
 
     def var(self, name: str, default: Any = None) -> Any:
         if name.lower() in self._hidden:
-            raise ValueError(f"the name of the variable `{name}` stands nowhere in the code; write it out")
+            raise ValueError(f"the name of the variable `{name}` is nowhere in the code; write it out")
         return self._variables.get(name.lower(), default)
 
     def blueprint_var(self, name: str, default: Any = None) -> Any:

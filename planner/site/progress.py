@@ -111,7 +111,7 @@ def apply_line(progress: RunProgress, line: Line) -> RunProgress:
             return replace(progress, note=note)
         case WaitingLine():
             target = line.model or line.environment or line.table or ""
-            return replace(progress, note=f"Waits for {line.holder}, who is at `{target}`.")
+            return replace(progress, note=f"Waits for {line.holder}, which is changing `{target}`.")
         case ResultLine():
             return replace(progress, ended=True, note="")
         case TestLine() | TableLine() | ViewLine() if isinstance(line, COUNTED.get(progress.stage, ())):

@@ -29,11 +29,13 @@ MIGRATION_SECONDS = 600
 NEW_SECONDS, NEW_LOOKS = 2.0, 20
 FORBIDDEN = "42501"  # PostgreSQL: the user lacks a privilege
 DAMAGED = (
-    "Put a copy of it back; or move it away to begin with an empty one, which knows of no table that was built. "
+    "Restore a copy of it; or move it away to start with an empty one, which has no record of the tables that were "
+    "built. "
     "`mergeplan state export` writes a copy while it is whole."
 )
 EMPTIED = (
-    "Put a copy of it back; or remove the file to begin anew, with a state which knows of no table that was built."
+    "Restore a copy of it; or remove the file to start with an empty state, which has no record of the tables that "
+    "were built."
 )
 UNREACHABLE = "Check the address, that the server runs, and that its folder can be written."
 HINTS = {

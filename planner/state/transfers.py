@@ -106,7 +106,7 @@ def _check_new(tx: Transaction, rows: Iterable[Mapping[str, Any]]) -> None:
     history = sa.select(t.environment_history.c.environment).where(tx.own(t.environment_history))
     present_names = {row.environment for row in tx.execute(history.distinct())}
     if common_names := sorted(present_names & {row["name"] for row in rows}):
-        hint = "`--replace` puts the document in place of all that is remembered."
+        hint = "`--replace` replaces the state by the document."
         raise Refused(f"The state knows `{common_names[0]}` already.", hint=hint)
 
 

@@ -379,7 +379,7 @@ def test_a_pull_request_does_not_change_its_own_rules(bench: Bench) -> None:
     bench.idle()
     bench.say(number, "/categorize orders breaking", author="rea")
 
-    assert "the edit counts after the merge" in bench.plan(number)
+    assert "the edit takes effect after the merge" in bench.plan(number)
     assert "needs the `write` permission" in bench.replies(number)[0]
 
 
@@ -438,7 +438,7 @@ def test_a_promotion_that_was_cut_off_is_told_with_what_it_moved(bench: Bench) -
 
     assert bench.record(number).state is PullState.PROMOTED
     assert "2 views re-pointed" in bench.plan(number)
-    assert "The run that did it was interrupted" in bench.plan(number)
+    assert "The run that promoted it was interrupted" in bench.plan(number)
     assert "2 views re-pointed" in str(bench.checks(bench.head(number))["promotion"].title)
     assert bench.record(number).promotion.revision == 2
 

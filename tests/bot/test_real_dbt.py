@@ -122,7 +122,7 @@ PASSWORDS = ("proxy-password-31", "hub-token-42", "proxy-password_at_")
 FILTER = "{% filter replace('x', env_var('NAME')|replace('@','_at_')|replace('31@','_at_')) %}x{% endfilter %}"
 SUB = {"packages.yml": "packages: [{local: sub}]\n", "sub/dbt_project.yml": "name: sub\nversion: '1.0'\n"}
 HUB_PACKAGE = "packages:\n- package: acme/rates\n  version: "
-TEMPLATE = "A template in what asks for a package is not followed here"
+TEMPLATE = "A template in the entry of a package is not followed here"
 
 
 @pytest.mark.skipif(bool(cannot()), reason="this machine cannot isolate")

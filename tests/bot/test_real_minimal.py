@@ -95,10 +95,10 @@ def test_only_what_must_be_is_computed_and_the_comment_says_why(shop: Bench) -> 
 
     record, comment = edit_pull(shop, "same", "SELECT id, item_id, id", "SELECT id, abs(item_id) AS item_id, id")
     assert models_computed(record) == {"shop.orders"}
-    assert "**2 models were not computed.** Computed anew, `shop.orders` holds the same rows as before" in comment
+    assert "**2 models were not computed.** Computed again, `shop.orders` holds the same rows as before" in comment
     assert "That saved about" in comment
     assert row(comment, "shop.items")[1:] == [
-        "Computed anew, `shop.orders` holds the same rows as before in `item_id`. <sub>`same-data`</sub>",
+        "Computed again, `shop.orders` holds the same rows as before in `item_id`. <sub>`same-data`</sub>",
         "nothing: inputs unchanged", "table shared with `prod`",
     ]  # fmt: skip
     assert row(comment, "shop.most")[2:] == ["nothing: inputs unchanged", "table shared with `prod`"]

@@ -194,8 +194,8 @@ def assert_a_forward_only_branch_keeps_the_rows(bench: Bench) -> None:
     number = bench.open({MODEL: edit.replace("id <= 5 AND ", "")}, "newer-forward-only")
     bench.idle()
     assert "2 forward-only" in bench.plan(number)
-    assert "(preview: made of some days only, and never promoted)" in bench.plan(number)
-    assert "What is shown here of 2 models is a preview: in prod the rows that are there stay." in bench.plan(number)
+    assert "(preview: holds some days only, and is never promoted)" in bench.plan(number)
+    assert "This environment shows a preview of 2 models: in prod existing rows stay." in bench.plan(number)
     assert_merged_for_nothing(bench, number, revision=4)
     counts = "SELECT COUNT(*), COUNT(newer) FROM sqlmesh_example.incremental_model"
     assert rows(bench.home, counts) == [[5, 0]]

@@ -102,7 +102,7 @@ def test_a_model_that_fails_is_named_and_the_next_run_computes_what_is_missing_a
     failures = [event["failure"] for event in failing["events"] if "failure" in event]
     checks = {(event["check"], event["partition"]): event for event in failing["events"] if "check" in event}
     assert not failing["success"] and len(good) == 6
-    assert failures == ["1 model failed: shop.daily. Not computed, since they read them: shop.total."]
+    assert failures == ["1 model failed: shop.daily. Not computed, because they read them: shop.total."]
     assert not checks["shop/daily:not_null", "2026-01-04"]["passed"]
     assert not checks["shop/daily:computed", None]["passed"]
     assert checks["shop/total:computed", None]["severity"] == "WARN"

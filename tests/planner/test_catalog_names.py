@@ -191,9 +191,9 @@ def test_a_model_takes_the_format_of_its_catalog(tmp_path: Path) -> None:
     [
         ("", "kind FULL", "which the gateway `local` does not have. In `gateways.local"),
         ("config: {spark.sql.catalog.Lake: x.Y}", "kind FULL", "`local` has `Lake`, which is another catalog to Spark"),
-        ("catalogs: [lake]", "kind FULL", "without `table_format` cannot lie in the catalog `lake`"),
-        (f"config: {{{ICEBERG}: jdbc}}", "kind FULL, table_format hive", "of plain files cannot lie"),
-        (f"config: {{{ICEBERG}: hadoop}}", "kind FULL", "The view `lake.shop.a` cannot lie in the catalog `lake`"),
+        ("catalogs: [lake]", "kind FULL", "without `table_format` cannot be in the catalog `lake`"),
+        (f"config: {{{ICEBERG}: jdbc}}", "kind FULL, table_format hive", "of plain files cannot be"),
+        (f"config: {{{ICEBERG}: hadoop}}", "kind FULL", "The view `lake.shop.a` cannot be in the catalog `lake`"),
     ],
 )
 def test_a_model_that_cannot_lie_in_its_catalog_is_refused_by_itself(
@@ -215,8 +215,8 @@ def test_a_catalog_that_all_models_miss_is_one_error(tmp_path: Path) -> None:
         write_project(tmp_path, {**texts, "d": "MODEL (name ice.shop.d);\nSELECT 1 AS x"})
 
     assert [(str(one.place), one.message.partition(",")[0]) for one in error.value.errors] == [
-        ("models/a.sql:1", "`lake.shop.a` and 2 more lie in the catalog `lake`"),
-        ("models/d.sql:1", "`ice.shop.d` lies in the catalog `ice`"),
+        ("models/a.sql:1", "`lake.shop.a` and 2 more are in the catalog `lake`"),
+        ("models/d.sql:1", "`ice.shop.d` is in the catalog `ice`"),
     ]
 
 

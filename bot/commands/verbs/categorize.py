@@ -104,7 +104,9 @@ def _category_reply(record: PullRecord, model: str, category: str) -> tuple[bool
         if kept_models
         else ""
     )
-    effect += f" Skipped, as their inputs hold the same rows: {name_list(skipped_models)}." if skipped_models else ""
+    effect += (
+        f" Skipped, because their inputs hold the same rows: {name_list(skipped_models)}." if skipped_models else ""
+    )
     return True, f"{code(model)} is now {NAMES[category]}.{effect}"
 
 

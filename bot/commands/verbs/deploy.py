@@ -44,14 +44,14 @@ def _refusal_reason(command: Command, facts: Facts) -> str:
     if refusal := require_shown_plan(command, facts):
         return refusal
     if facts.is_running:
-        return "The plan is not finished. Wait for it, then say it again."
+        return "The plan is not finished. Wait for it, then run the command again."
     return f"It is not ready for prod: {facts.not_ready} Nothing was changed." if facts.not_ready else ""
 
 
 def _start_command(request: Request) -> Start:
     head = request.record.deploy.head if request.record.rules.held else request.record.head
     deploy = partial(request_deploy, who=request.who, head=head)
-    return Start("Prod's turn was asked for.", transition=deploy, wakes_prod=True, waits_for="deploy")
+    return Start("The promotion is queued.", transition=deploy, wakes_prod=True, waits_for="deploy")
 
 
 def _is_waiting(record: PullRecord) -> bool:

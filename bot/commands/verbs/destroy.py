@@ -12,7 +12,7 @@ from mergeplan.bot.transitions.requests import request_destroy
 
 def _refusal_reason(command: Command, facts: Facts) -> str:
     if facts.is_promoting:
-        return "Its promotion is running. Wait for it, then say it again."
+        return "Its promotion is running. Wait for it, then run the command again."
     return "" if facts.has_environment else "There is no environment to drop."
 
 

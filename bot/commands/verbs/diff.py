@@ -21,7 +21,7 @@ def _parse_line(line: Line) -> Command | Mistake:
         return line.mistake("It takes the name of one model, or none.")
     where = where.strip().removeprefix("=").strip()
     if separator and not where:
-        return line.mistake("No condition stands after `--where`.")
+        return line.mistake("There is no condition after `--where`.")
     return replace(line.command, model=words[0].lower() if words else "", where=where)
 
 

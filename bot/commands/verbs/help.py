@@ -21,8 +21,8 @@ def help_text(forms: Sequence[Form], needs: Mapping[str, Role], project: str = "
     `project` is the folder of one of several projects.
     """
     lines = [
-        "A command stands at the start of a line in a comment; several run in order. Those that are accepted now stand "
-        "at the end of the plan comment, most with a box to tick; with the App they are buttons on the checks too.",
+        "Write a command at the start of a line in a comment; several run in order. The end of the plan comment lists "
+        "those that are accepted now, most with a box to tick; with the App they are buttons on the checks too.",
         "",
     ]
     if project:

@@ -18,7 +18,7 @@ def _parse_line(line: Line) -> Command | Mistake:
     words = line.words
     if len(words) == 1 and re.fullmatch(r"[0-9a-fA-F]{7,64}", words[0]):
         return replace(line.command, sha=words[0].lower())
-    return line.mistake("It needs the whole name of the commit that may be planned.", f"Type `{line.usage}`.")
+    return line.mistake("It needs the full SHA of the commit that may be planned.", f"Type `{line.usage}`.")
 
 
 def _refusal_reason(command: Command, facts: Facts) -> str:
@@ -28,11 +28,11 @@ def _refusal_reason(command: Command, facts: Facts) -> str:
         return CLOSED
     look = f"Look at it, then type `/ok-to-plan {facts.live_head}`."
     if len(command.sha) != len(facts.live_head):
-        return f"A part of a commit's name can be forged: it takes all of it. The head is `{facts.live_head}`. {look}"
+        return f"An abbreviated SHA can be forged: write the full one. The head is `{facts.live_head}`. {look}"
     if command.sha != facts.live_head:
         return f"The head is now `{facts.live_head}`. {look}"
     if facts.shown_head != facts.live_head or facts.shown_since is None or facts.said_at < facts.shown_since:
-        return f"You said it before this head was shown here. {look}"
+        return f"The comment is older than this head. {look}"
     return ""
 
 

@@ -52,7 +52,7 @@ def plan_again(request: Request) -> Start:
         return replace(_build_again(request.prod), transition=select)
     begun = record.state in UNFINISHED or record.state is PullState.MERGED
     select = partial(select_models, select=request.command.select, again=not begun)
-    return Start("A new plan was asked for.", transition=select, waits_for="plan")
+    return Start("A new plan is queued.", transition=select, waits_for="plan")
 
 
 def _build_again(prod: ProdRecord) -> Start:

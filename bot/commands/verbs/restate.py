@@ -23,7 +23,7 @@ def _parse_line(line: Line) -> Command | Mistake:
         return line.mistake("It takes models, and days after `--start` and `--end`.")
     options = dict(zip(parts[1::2], parts[2::2], strict=True))
     if options.keys() - {"--start", "--end"} or len(options) * 2 != len(parts) - 1:
-        return line.mistake("After the models stand `--start` and `--end`, each once.")
+        return line.mistake("Write `--start` and `--end` after the models, each once.")
     if wrong := next((day for day in options.values() if not _is_day(day)), ""):
         return line.mistake(f"`{wrong}` is no day.")
     days = (options.get("--start", ""), options.get("--end", ""))

@@ -46,9 +46,9 @@ def _refusal_reason(command: Command, facts: Facts) -> str:
         return "Prod has no earlier revision to go back to."
     if facts.prod_revision != facts.promoted_revision:
         return (
-            f"Prod has gone on to revision {facts.prod_revision} since this pull request became revision "
-            f"{facts.promoted_revision}. Roll back what came later first, or name the revision: "
-            f"`/rollback {facts.promoted_revision - 1}` takes back all that came after it."
+            f"Prod has moved on to revision {facts.prod_revision} since this pull request became revision "
+            f"{facts.promoted_revision}. Roll back the later revisions first, or name the revision: "
+            f"`/rollback {facts.promoted_revision - 1}` takes back everything after it."
         )
     return ""
 
@@ -73,7 +73,7 @@ def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
 
 
 def _format_reply(outcome: PlannerOutcome, result: ResultLine) -> str:
-    return rollback_words(outcome.rollback) if outcome.rollback else "It is not known what that would show."
+    return rollback_words(outcome.rollback) if outcome.rollback else "The result of that rollback is not known."
 
 
 def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
@@ -88,9 +88,9 @@ def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
 
 ROLLBACK = Form(
     usage="/rollback [REVISION] [--dry-run]",
-    does="after the merge: takes prod back to the revision before this pull request, or to the one that is named; what "
-    "came to prod after that one goes too, and a pull request [reverts the merge](guides/pull-requests.md#rollback). "
-    "With `--dry-run` it only says what that would do, and needs what `/diff` needs",
+    does="after the merge: takes prod back to the revision before this pull request, or to the named one. Later "
+    "promotions go, too, and a pull request [reverts the merge](guides/rollback.md). "
+    "With `--dry-run` it only shows the effect, and needs the permission of `/diff`",
     example="/rollback --dry-run",
     needs="maintain",
     rejected="prod has changed since, and no revision is named; there is no such earlier revision; a table of it is "

@@ -68,9 +68,9 @@ def _find_refusal(current: ProdPass, record: PullRecord) -> str:
     if not pull.is_open or pull.head != record.deploy.head or record.head != pull.head:
         return "A commit was pushed, or the pull request was closed, since `/deploy` was typed."
     if record.state is not PullState.PLANNED or record.base.prod_revision != prod.revision:
-        return "The plan that was shown is not the plan any more. Look at the new one, then say it again."
+        return "The plan that was shown is not the plan any more. Look at the new one, then run the command again."
     if current.gateway.branch_head(current.branch) != prod.promoted_commit:
-        return f"`{current.branch}` has moved on. Look at the new plan, then say it again."
+        return f"`{current.branch}` has moved on. Look at the new plan, then run the command again."
     decision = current.gatekeeper.decision_of(prod, record)
     if decision != record.rules.decision:
         record = current.update_pull(record.number, partial(set_decision, decision=decision))

@@ -60,7 +60,7 @@ def _store_outcome(current: ProdPass, number: int, who: str, revision: int, outc
     reason = rollback_outcome_words(who, revision, outcome)
     for pull in _pulls_since(current, revision):
         if pull.number != number:
-            pull_reason = f"{reason} It was asked for in #{number}."
+            pull_reason = f"{reason} It was requested in #{number}."
             conclude = partial(conclude_rollback, reason=pull_reason, reversal=Reversal(who, revision))
             current.show(current.update_pull(pull.number, conclude))
     reversal = replace(current.record(number).rollback.reversal, to_open=True)

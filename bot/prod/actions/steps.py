@@ -43,7 +43,7 @@ def pass_over(current: ProdPass, step: Step) -> None:
             break
         if held_step.number:
             with_it = f"#{step.number}" if step.number else step.commit[:7]
-            release = partial(release_merge, reason=f"It was taken on together with {with_it}.")
+            release = partial(release_merge, reason=f"It is promoted together with {with_it}.")
             current.show(current.update_pull(held_step.number, release))
             current.wake(held_step.number)
     if current.is_untouched(current.prod, step):

@@ -9,7 +9,7 @@ from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import changes_nothing
 
 NAME = "mergeplan / approval"
-APPROVED = "These approvals are of the plan as it stands. Another plan needs them again, as the project's rules say."
+APPROVED = "These approvals are of this plan. Another plan needs them again, as the project's rules say."
 UNASKED = "No rule of the project asks for an approval of these changes."
 
 
@@ -31,7 +31,7 @@ def approval_view(pull_view: Shown) -> CheckView:
 
 def _merge_view(record: PullRecord) -> CheckView:
     decision = record.rules.decision
-    by = f"Approved by {', '.join(decision.approved_by)}." if decision.approved_by else "Nobody had to approve."
+    by = f"Approved by {', '.join(decision.approved_by)}." if decision.approved_by else "No approval was needed."
     title = by.rstrip(".") if decision.is_ok else "Merged"
     return CheckView(NAME, title, by if title == "Merged" else "The pull request is merged.")
 

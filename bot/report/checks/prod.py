@@ -22,8 +22,8 @@ def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running
 def push_hold_check(decision: Decision) -> CheckView:
     lines = [f"- {line}" for line in missing_lines(decision)]
     out = (
-        "Nobody reviewed the plan of a push. Revert it, or merge a pull request whose plan holds it and is approved; "
-        "`/deploy` by somebody with `admin` on such a merge lets both in."
+        "The plan of a push was not reviewed. Revert it, or merge a pull request whose plan holds it and is approved; "
+        "`/deploy` by someone with `admin` on such a merge lets both in."
     )
     text = fit_summary("\n".join([*lines, "", out]))
     return CheckView(NAME, "Pushed; promotion on hold", text, conclusion="action_required")

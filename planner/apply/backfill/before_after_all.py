@@ -30,7 +30,7 @@ _FORMS = tuple(
     )
 )
 _HINT = (
-    "There may be GRANT, REVOKE, COMMENT ON, ALTER VIEW ... SET TBLPROPERTIES and ALTER SCHEMA ... SET DBPROPERTIES, "
+    "Allowed are GRANT, REVOKE, COMMENT ON, ALTER VIEW ... SET TBLPROPERTIES and ALTER SCHEMA ... SET DBPROPERTIES, "
     "of the environment's own views and schemas: `@views`, `@schemas`."
 )
 

@@ -28,7 +28,7 @@ from mergeplan.planner.tables.batch_ids import as_recorded
 from mergeplan.planner.tables.merge.merge import merge_query
 from mergeplan.planner.tables.self_reference import empty_relation
 
-HINT = "Let its rows be copied: `copy: true` in the file of `--file`, or `--copy`."
+HINT = "Allow its rows to be copied: `copy: true` in the file of `--file`, or `--copy`."
 
 
 def create_tables(stage: CreateStage, plan: Plan, context: ApplyContext) -> tuple[tuple[str, ...], dict[str, int]]:
@@ -138,10 +138,7 @@ class Creation:
             table, old_table = physical_table(new, columns), physical_table(old, record.columns if record else ())
             if table.partition_columns != old_table.partition_columns:
                 hint = "Rebuild the table: categorize the change as breaking."
-                message = (
-                    f"{new.name}: the type of a column changed by which its table is partitioned; its rows cannot stay "
-                    "so."
-                )
+                message = f"{new.name}: the type of a partition column changed, so its rows cannot stay."
                 raise ProjectError(message, place=new.model.place, hint=hint)
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
             old_timeline = store.intervals.load_timelines([old.table])[old.table]
@@ -193,7 +190,7 @@ def check_same_rows(engine: Engine, table: Table, adoption: Adoption) -> None:
     table_rows, adopted_rows = table_engine.fetch(count_query).rows[0]
     if table_rows != adopted_rows:
         raise Refused(
-            f"Of {adopted_rows} rows of `{adoption.place}` a table over its files shows {table_rows}: they do not lie "
-            "in folders that are named as its partitions.",
+            f"Of {adopted_rows} rows of `{adoption.place}` a table over its files shows {table_rows}: they are not "
+            "in folders that are named after its partitions.",
             hint=HINT,
         )

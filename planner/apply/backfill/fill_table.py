@@ -126,7 +126,7 @@ class TableWriter:
                 f"{snapshot.name} lacks days before {loaded_time[-1].end:%Y-%m-%d}; filled again, it would lose "
                 "its history.",
                 place=snapshot.model.place,
-                hint="Take back what asks for them: `start`, or a table that it reads.",
+                hint="Revert the change that needs them: `start`, or a table that it reads.",
             )
         for interval in loaded_time:
             self.store.intervals.forget(snapshot.table, interval, lease=lease)

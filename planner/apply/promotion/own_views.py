@@ -43,4 +43,4 @@ def _check_one(view: View, environment: str, engine: Engine, *, replaces: bool) 
         hint = "Rename or drop it; or set `promotion: {replaces_views: true}` in config.yaml, and it is replaced."
     elif environment == PROD:
         hint = "Take it over with `mergeplan adopt`, or rename it."
-    raise Refused(f"`{view.name}` is {occupant}, and the view of `{view.model}` is to stand there.", hint=hint)
+    raise Refused(f"`{view.name}` is {occupant}, but the view of `{view.model}` needs this name.", hint=hint)

@@ -59,7 +59,7 @@ def drop_environment(store: StateStore, engine: Engine, lease: Lease, *, emit: E
     """Drop an environment's views and forget it; its tables are left to the janitor. Raise RequestError for prod."""
     old = store.environments.get(lease.name)
     if lease.name == PROD:
-        raise RequestError("prod cannot be dropped.", hint="Only environments beside it can.")
+        raise RequestError("prod cannot be dropped.", hint="Only other environments can.")
     if not old.exists:
         raise RequestError(f"There is no environment `{lease.name}`.", hint="See `mergeplan environments`.")
     return promote_views(

@@ -50,7 +50,7 @@ def check_not_stuck(recoveries: Iterable[PromotionRecovered], names: Collection[
             raise Refused(
                 f"The promotion of `{promotion.environment}` to revision {promotion.revision} was interrupted, and "
                 f"can be neither finished nor undone now: {promotion.message}",
-                hint="Mend that and run this again: until then its views may be of two revisions.",
+                hint="Fix that and run this again: until then its views may be of two revisions.",
             )
 
 

@@ -19,7 +19,7 @@ from mergeplan.planner.wording import join_names
 Ask = Callable[[Analysis], Sequence[PairResult]]
 CODE = "a Python model has no query"
 AGREES = Check(CheckState.AGREES)
-UNKNOWN = Check(CheckState.DISAGREES, "The columns of what it reads are not known, so Spark could not check it.")
+UNKNOWN = Check(CheckState.DISAGREES, "The columns of its inputs are not known, so Spark could not check it.")
 NAMED_MAX = 5
 
 

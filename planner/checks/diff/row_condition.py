@@ -41,7 +41,7 @@ def row_condition(text: str, columns: Collection[str]) -> str:
     except MergeplanError as error:
         raise RequestError(f"The condition cannot be read: {error.message}", hint=FORM) from None
     if not isinstance(tree.unnest(), (*LOGIC, *COMPARING)):
-        raise RequestError("It is no condition: it is not true or false of a row.", hint=FORM)
+        raise RequestError("It is not a condition: it is neither true nor false for a row.", hint=FORM)
     for node in tree.walk():
         if not isinstance(node, (*LOGIC, *COMPARING, *VALUES)):
             raise RequestError(f"A condition may not hold `{node.sql('spark')[:80]}`.", hint=FORM)

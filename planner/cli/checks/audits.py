@@ -27,10 +27,8 @@ from mergeplan.planner.wording import count_noun
 @click.option("--model", "select", multiple=True, help="Only these models' audits (a selector).")
 @click.option("--start", metavar="DATE", help="Look at rows from this day on only.")
 @click.option("--end", metavar="DATE", help="Look at rows up to and including this day only.")
-@click.option("--samples", type=click.Choice(["full", "masked", "none"]), help="How bad rows are shown this time.")
-@click.option(
-    "--skip-unchanged", is_flag=True, help="Do not run audits that passed and whose tables are unwritten since."
-)
+@click.option("--samples", type=click.Choice(["full", "masked", "none"]), help="How to show failing rows this time.")
+@click.option("--skip-unchanged", is_flag=True, help="Skip audits that passed and whose tables were not written since.")
 @click.option("--history", is_flag=True, help="Run nothing: list what the audits found in the last three months.")
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=LISTED, show_default=True, help="With --history: results."

@@ -46,10 +46,10 @@ class NewTest:
 @click.option("--path", help="The file, below tests/; `test_<model>.yaml` otherwise.")
 @click.option("-n", "--name", help="The test's name; `test_<model>` otherwise.")
 @click.option("--include-ctes", is_flag=True, help="Expect the rows of each CTE, too.")
-@click.option("-o", "--overwrite", is_flag=True, help="Replace the file when there is one.")
+@click.option("-o", "--overwrite", is_flag=True, help="Replace an existing file.")
 @workspace
 def create_test(model: str, root: Path, gateway: str | None, **option_values: Any) -> int:
-    """Write a unit test of MODEL: its input is what the queries return now, its output what the model makes of that.
+    """Write a unit test of MODEL: the queries return its input, and the model computes its expected output.
 
     \b
     mergeplan create_test shop.total \\
@@ -161,6 +161,6 @@ def _plain_value(value: object) -> object:
         case list() | tuple():
             return [_plain_value(element) for element in value]
         case bytes() | bytearray():
-            raise RequestError("A column of bytes cannot stand in a test.", hint="Leave it out of the query.")
+            raise RequestError("A test cannot hold a column of bytes.", hint="Leave it out of the query.")
         case _:
             return str(value)

@@ -19,7 +19,7 @@ from mergeplan.planner.wording import count_noun, join_names
 @click.command("lint")
 @click.argument("names", nargs=-1)
 @click.option("-m", "--model", "--models", "models", multiple=True, help="Only this model; the same as NAMES.")
-@click.option("--strict", is_flag=True, help="Fail for every model that cannot be opened, whatever config.yaml says.")
+@click.option("--strict", is_flag=True, help="Fail for every model that cannot be opened, regardless of config.yaml.")
 @output_option
 @workspace
 def lint_models(

@@ -31,7 +31,9 @@ DIFFERS = 5  # the exit code when something differs
 @click.option("--on", multiple=True, metavar="COLUMN", help="Join key column (default: the model's grain).")
 @click.option("--where", default="", metavar="SQL", help="Only rows for which this holds.")
 @click.option("--skip-columns", "skip", multiple=True, metavar="COLUMN", help="A column not to compare.")
-@click.option("--decimals", type=click.IntRange(0, 15), default=DECIMALS, help="Of floating point numbers that count.")
+@click.option(
+    "--decimals", type=click.IntRange(0, 15), default=DECIMALS, help="The decimal places of compared numbers."
+)
 @click.option(
     "--rename",
     multiple=True,
@@ -41,8 +43,8 @@ DIFFERS = 5  # the exit code when something differs
 )
 @click.option("--schema-diff-ignore-case", is_flag=True, help="Column names in any case; with Spark it is always so.")
 @click.option("-s", "--show-sample", is_flag=True, help="Show rows that differ.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, help="How many rows of each sort.")
-@click.option("--masked", is_flag=True, help="Show the shape of their values only.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, help="The number of rows of each sort.")
+@click.option("--masked", is_flag=True, help="Mask the values.")
 @click.option(
     "-m", "--select-model", "select", multiple=True, metavar="SELECTOR", help="Models to compare: names, globs, tag:x."
 )

@@ -54,11 +54,11 @@ def _column_changes_text(columns: Columns) -> str:
 
 def _table_text(change: Change) -> str:
     if change.change is ChangeKind.REMOVED:
-        return "Table: none; its view goes"
+        return "Table: none; its view is dropped"
     if not change.kind.is_stored:
         return "Table: none; nothing is computed"
     if change.change is ChangeKind.RESTATED:
-        return "Table: the same; each batch takes the place of what it held"
+        return "Table: the same; each batch replaces the rows that it held"
     if stands_already(change):
         return f"Table: the one of `{change.shares}`, which has it already; nothing is computed"
     if change.preview and change.forward:
@@ -69,7 +69,7 @@ def _table_text(change: Change) -> str:
         )
     if change.shares:
         if change.missing:
-            return f"Table: the one of `{change.shares}`, and what it lacks is computed"
+            return f"Table: the one of `{change.shares}`, and its missing intervals are computed"
         return f"Table: the one of `{change.shares}` is kept; nothing is computed"
     return (
         "Table: a new one, which is computed" if change.missing else "Table: a new one; nothing is computed for it now"

@@ -71,7 +71,7 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += _render_unopened(plan)
     parts += _not_selected(plan)
     parts += [_note_text(f"Warning: {obstacle.place or ''} {obstacle.message}") for obstacle in plan.warnings]
-    parts += [_note_text(f"Left empty, as asked: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
+    parts += [_note_text(f"Left empty by request: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
     parts += [_blocker_text(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
     for override in {unused.model: unused for unused in plan.unused_overrides}.values():  # the latest of each model
@@ -156,7 +156,8 @@ def savings_text(plan: Plan, estimates: Mapping[str, Estimate]) -> Text | None:
         return None
     names = ", ".join(display_name(plan, name) for name in sorted(plan.spared))
     saved = cost_text([estimates[name] for name in plan.spared if name in estimates])
-    return Text(f"Not computed, for they read the same rows as before: {names}{f' (saved {saved})' if saved else ''}")
+    saved_text = f" (saved {saved})" if saved else ""
+    return Text(f"Not computed, because they read the same rows as before: {names}{saved_text}")
 
 
 def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> Text:
@@ -170,7 +171,7 @@ def batch_text(event: BatchDone, plan: Plan | None, most: int, columns: int) -> 
     whole = "copy of the old table" if event.copied else "full refresh"
     action_text = f"{verb} {event.interval}" if kind.is_incremental else whole
     action_text = "insert seed file" if kind.is_seed else action_text
-    action_text = "unchanged, as is all that it reads" if event.unchanged else action_text
+    action_text = "unchanged, like all its inputs" if event.unchanged else action_text
     action_text += f", audits ✔{event.audits}" if event.audits else ""
     action_text += f", {count_noun(event.audits_unchanged, 'audit')} unchanged" if event.audits_unchanged else ""
     number, seconds = f"{f'[{event.index}/{event.of}]':<{2 * len(str(most)) + 3}}", f"{event.seconds:6.2f}s"

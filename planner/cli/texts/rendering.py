@@ -29,7 +29,7 @@ from mergeplan.planner.session.rendering import (
 )
 @click.option("--dialect", default="spark", help="Print it in another SQL dialect; it runs as Spark SQL.")
 @click.option("--no-format", is_flag=True, help="Print each query in one line.")
-@click.option("--audits", is_flag=True, help="Print what its audits ask.")
+@click.option("--audits", is_flag=True, help="Print the queries of its audits.")
 @workspace
 def render(model: str, audits: bool, root: Path, gateway: str | None, **option_values: Any) -> int:
     """Print MODEL's query as Spark would run it, dates and embedded models filled in.

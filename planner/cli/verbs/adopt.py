@@ -29,23 +29,23 @@ from mergeplan.planner.session.workspace import Workspace
     "--table", "tables", multiple=True, metavar="MODEL=TABLE", help="A table with a model's rows. Repeatable."
 )
 @click.option("--file", "file", type=click.Path(path_type=Path), help="A YAML file that names the tables.")
-@click.option("-s", "--start", metavar="DATE", help="The first day that the tables of --table hold whole.")
-@click.option("-e", "--end", metavar="DATE", help="The last day that they hold whole.")
+@click.option("-s", "--start", metavar="DATE", help="The first day that the tables of --table hold completely.")
+@click.option("-e", "--end", metavar="DATE", help="The last day that they hold completely.")
 @click.option("--copy", is_flag=True, help="Copy the rows if the model cannot use the table's files in place.")
 @click.option("--look-in", metavar="SCHEMA", default="", help="Look for tables in this schema, by the models' names.")
 @click.option("--write", "target", type=click.Path(path_type=Path), help="Write the tables that fit to this file.")
 @click.option("--dry-run", is_flag=True, help="Check and show, and do nothing.")
 @click.option("--auto-apply", is_flag=True, help="Adopt without asking for confirmation.")
-@click.option("--who", default="", help="Who wants it, for the history.")
-@click.option("--note", default="", help="Why, for the history.")
+@click.option("--who", default="", help="The person who wants it, for the history.")
+@click.option("--note", default="", help="The reason, for the history.")
 @execution_time_option
 @output_option
 @workspace
 def adopt(root: Path, gateway: str | None, output: str, **option_values: Any) -> int:
-    """Take over tables that are there already, as the first versions of models in prod.
+    """Take over existing tables, as the first versions of models in prod.
 
-    Nothing is computed, and no table of yours is written or dropped. Without --table and --file the project is looked
-    over.
+    Nothing is computed, and no table of yours is written or dropped. Without --table and --file it surveys
+    the project.
 
     \b
     mergeplan adopt                             what opens, and which tables fit

@@ -32,7 +32,7 @@ from mergeplan.planner.session.workspace import Workspace
 
 @click.command()
 @click.argument("plan_id")
-@click.option("--note", default="", help="Why, for the environment's history.")
+@click.option("--note", default="", help="The reason, for the environment's history.")
 @output_option
 @workspace
 def apply(plan_id: str, root: Path, gateway: str | None, output: str, note: str) -> int:

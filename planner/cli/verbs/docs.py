@@ -26,7 +26,12 @@ FORMATS = ("site", "json", "dbt")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="site", help="Pages, a document, or dbt's files.")
 @click.option("--output", type=click.Path(path_type=Path), help="The folder or file to write; default: `catalog`.")
 @click.option("--single-file", is_flag=True, help="Write the site as one HTML file.")
-@click.option("--environment", default=PROD, show_default=True, help="Whose tables, versions and intervals to show.")
+@click.option(
+    "--environment",
+    default=PROD,
+    show_default=True,
+    help="The environment whose tables, versions and intervals to show.",
+)
 @workspace
 def docs(root: Path, gateway: str | None, **option_values: Any) -> int:
     """Write the catalog of the models: columns, lineage, queries, schedules, tests, and what the tables hold.

@@ -83,8 +83,8 @@ def _print_listing(environment: str | None, root: Path, gateway: str | None, out
 @click.option("--to", "revision", type=click.IntRange(min=1), help="The revision to go back to; else the one before.")
 @click.option("--dry-run", is_flag=True, help="Show what would move and what would be missing, and change nothing.")
 @click.option("--auto-apply", is_flag=True, help="Roll back without asking for confirmation.")
-@click.option("--who", default="", help="Who wants it, for the history.")
-@click.option("--note", default="", help="Why, for the history.")
+@click.option("--who", default="", help="The person who wants it, for the history.")
+@click.option("--note", default="", help="The reason, for the history.")
 @output_option
 @workspace
 def rollback(
@@ -124,7 +124,7 @@ def rollback(
     is_flag=True,
     help="Accepted for SQLMesh's sake: this command always returns when the environment is gone.",
 )
-@click.option("--who", default="", help="Who wants it, for the history.")
+@click.option("--who", default="", help="The person who wants it, for the history.")
 @output_option
 @workspace
 def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str | None, output: str) -> int:

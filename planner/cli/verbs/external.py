@@ -29,7 +29,7 @@ MISSING = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 @click.option(
     "--dbt-manifest",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="dbt's target/manifest.json: take what it says of tables first.",
+    help="dbt's target/manifest.json: its columns come first.",
 )
 @output_option
 @workspace
@@ -38,7 +38,7 @@ def create_external_models(
 ) -> int:
     """Add the tables that models read and no file defines to external_models.yaml, with the columns that Spark knows.
 
-    What the file says already stays as it is. With --gateway the tables are written down as that gateway's.
+    Existing entries do not change. With --gateway the tables are written down as that gateway's.
 
     \b
     mergeplan create_external_models

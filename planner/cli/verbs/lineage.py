@@ -25,9 +25,7 @@ ARROWS = {How.MADE_FROM: "-->", How.DECIDES_ROWS: "-.->", How.EVERY_COLUMN: "==>
 
 @click.command()
 @click.argument("target", metavar="MODEL[.COLUMN]", required=False)
-@click.option(
-    "--downstream", is_flag=True, help="Show what is made from it (downstream) instead of what it is made from."
-)
+@click.option("--downstream", is_flag=True, help="Show what is made from it (downstream), not its sources.")
 @click.option("--unused-columns", is_flag=True, help="List the columns that nothing needs; of MODEL, or of all.")
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json", "mermaid", "html"]), default="text", help="How to draw it."
@@ -35,7 +33,7 @@ ARROWS = {How.MADE_FROM: "-->", How.DECIDES_ROWS: "-.->", How.EVERY_COLUMN: "==>
 @click.option("--to", "path", metavar="FILE", type=click.Path(path_type=Path), help="Write it to this file.")
 @workspace
 def lineage(target: str | None, path: Path | None, root: Path, gateway: str | None, **option_values: Any) -> int:
-    """Show what MODEL, or one COLUMN of it, is made from, and what decides its rows.
+    """Show the sources of MODEL or of one COLUMN, and the columns that decide its rows.
 
     \b
     mergeplan lineage shop.orders

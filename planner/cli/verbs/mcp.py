@@ -16,13 +16,13 @@ from mergeplan.planner.isolation.system import hide_process
 
 @click.command()
 @click.option("--http", is_flag=True, help="Serve over HTTP, at /mcp, instead of standard input and output.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; any other host needs tokens.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The host to listen on; any other needs tokens.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8090, show_default=True, help="0: any that is free.")
 @click.option(
     "--policy",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What agents may do; a file outside of the project's repository.",
+    help="The policy of agents: a file outside of the project's repository.",
 )
 @click.option("--env", "passed", multiple=True, metavar="NAME", help="An environment variable that jobs see too.")
 @workspace

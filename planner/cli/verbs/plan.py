@@ -89,12 +89,14 @@ from mergeplan.planner.snapshot.environment import parse_environment_name
 @click.option("--must-open", multiple=True, metavar="FILE", help="Fail if a model of this file cannot be opened.")
 @click.option("--no-diff", is_flag=True, help="Do not show the diffs of edited models.")
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
-@click.option("--who", default="", help="Who gives these categories, for the history.")
+@click.option("--who", default="", help="The person who gives these categories, for the history.")
 @click.option("--overrides-from", metavar="ENV", help="Also take the categories that were given in that environment.")
 @click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
-@click.option("--note", default="", help="Why, for the environment's history.")
-@click.option("--max-bytes", type=click.IntRange(min=0), help="Refuse to compute what would read more than this.")
-@click.option("--max-seconds", type=click.FloatRange(min=0), help="Refuse to compute what would take more batch time.")
+@click.option("--note", default="", help="The reason, for the environment's history.")
+@click.option("--max-bytes", type=click.IntRange(min=0), help="Refuse a plan that would read more than this.")
+@click.option(
+    "--max-seconds", type=click.FloatRange(min=0), help="Refuse a plan that would take more batch time than this."
+)
 @data_diff_options("data-diff")
 @click.option(
     "--physical-plan/--no-physical-plan",
@@ -105,7 +107,7 @@ from mergeplan.planner.snapshot.environment import parse_environment_name
 @output_option
 @workspace
 def plan(environment: str | None, root: Path, gateway: str | None, output: str, **option_values: Any) -> int:
-    """Show what ENVIRONMENT (prod by default) would become, and apply it if you say so.
+    """Show how ENVIRONMENT (prod by default) would change, and apply that if you confirm it.
 
     \b
     mergeplan plan                     plan prod

@@ -24,11 +24,11 @@ from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 @click.option("-s", "--start", metavar="DATE", help="Compute from this day on only.")
 @click.option("-e", "--end", metavar="DATE", help="Compute up to and including this day only.")
 @click.option(
-    "--select-model", "select", multiple=True, metavar="SELECTOR", help="Only these models, and what they read."
+    "--select-model", "select", multiple=True, metavar="SELECTOR", help="Only these models and their upstream models."
 )
 @click.option(
     "--no-auto-upstream", "upstream", is_flag=True, flag_value=False, default=True,
-    help="With --select-model: leave what they read as it is.",
+    help="With --select-model: leave their upstream models as they are.",
 )  # fmt: skip
 @click.option("--ignore-cron", is_flag=True, help="Compute up to now, whenever the models are due.")
 @click.option("--refresh", is_flag=True, help="Restore views and tables that are gone, also if nothing is due.")
@@ -40,12 +40,16 @@ from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
     help="End with this exit code when the environment was changed while the run waited for its turn.",
 )
 @click.option(
-    "--run-id", default="", metavar="ID", help="Record each model's result under this id, or take that run up."
+    "--run-id", default="", metavar="ID", help="Record each model's result under this id, or continue that run."
 )
 @click.option(
-    "--restate-model", "restate", multiple=True, metavar="MODEL", help="With --run-id: compute again what that run did."
+    "--restate-model",
+    "restate",
+    multiple=True,
+    metavar="MODEL",
+    help="With --run-id: compute the intervals of that run again.",
 )
-@click.option("--note", default="", help="Why, for the record.")
+@click.option("--note", default="", help="The reason, for the record.")
 @execution_time_option
 @output_option
 @workspace
@@ -59,7 +63,7 @@ def run(
 ) -> int:
     """Compute the intervals of ENVIRONMENT (prod by default) that are due since its tables were last filled.
 
-    The models are those that the environment shows, whatever the project's files say by now; views stay as they are.
+    The models are those that the environment shows, regardless of the project's files; views do not change.
 
     \b
     mergeplan run

@@ -33,7 +33,7 @@ def state() -> None:
 @state.command("export")
 @click.option("-o", "--output-file", "file", type=FILE, required=True, help="The file to write.")
 @click.option("--environment", "names", multiple=True, help="Only this environment; may be given several times.")
-@click.option("--no-confirm", is_flag=True, help="Put the file in place of one that is there.")
+@click.option("--no-confirm", is_flag=True, help="Replace an existing file.")
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="For a person, or JSON lines.")
 @workspace
 def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gateway: str | None, output: str) -> int:
@@ -56,8 +56,8 @@ def export(file: Path, names: tuple[str, ...], no_confirm: bool, root: Path, gat
 
 @state.command("import")
 @click.option("-i", "--input-file", "file", type=FILE, required=True, help="The file to read.")
-@click.option("--replace", is_flag=True, help="Forget all that is remembered of this project first.")
-@click.option("--no-confirm", is_flag=True, help="Do not ask before `--replace` forgets.")
+@click.option("--replace", is_flag=True, help="Delete the state of this project first.")
+@click.option("--no-confirm", is_flag=True, help="Do not ask before `--replace` deletes.")
 @output_option
 @workspace
 def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: str | None, output: str) -> int:
@@ -74,7 +74,7 @@ def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: st
     out = output_of(output)
     with open_workspace(root, gateway, on_event=make_emitter(out)) as work:
         if replace and not no_confirm and work.store.environments.history():
-            question = "All that is remembered of this project will be forgotten. Go on?"
+            question = "The state of this project will be deleted. Continue?"
             if output == "json" or not click.confirm(question, err=True):
                 raise RequestError("Nothing was imported.", hint="Write `--no-confirm` to replace without a question.")
         names = work.store.transfers.load(data, replace=replace)

@@ -16,7 +16,7 @@ MODES = ("catalog", "plan", "all")
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; any other host needs tokens.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The host to listen on; any other needs tokens.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any that is free.")
 @click.option(
     "--mode",

@@ -64,8 +64,9 @@ def sign_of(format: str) -> tuple[str, str]:
 
 def how_to_bring(packages: str) -> str:
     return (
-        f"Copy {packages} and what it depends on into a folder and name it as `jars_dir` of the connection; or say how "
-        "your registry is reached: `spark.jars.repositories` or `spark.jars.ivySettings` in its `config`, a proxy as "
+        f"Copy {packages} and what it depends on into a folder and name it as `jars_dir` of the connection; or "
+        "configure access to your registry: `spark.jars.repositories` or `spark.jars.ivySettings` in its `config`, "
+        "a proxy as "
         "`-Dhttps.proxyHost=...` in `spark.driver.extraJavaOptions`."
     )
 

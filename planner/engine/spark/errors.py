@@ -46,11 +46,11 @@ def translate_error(error: BaseException, sql: str) -> MergeplanError:
     if spark_message.condition in CANCELLED or any(f"[{name}" in spark_message.text for name in CANCELLED):
         return Cancelled("the query was cancelled.")
     if _has_ended(error):
-        return SparkUnavailable("Spark has ended.", hint="It may have lacked memory. What was recorded before is kept.")
+        return SparkUnavailable("Spark has ended.", hint="It may have lacked memory. Earlier results are kept.")
     if spark_message.condition not in QUOTING and (
         EXHAUSTED.search(spark_message.text) or EXHAUSTED.search(spark_message.raw)
     ):
-        hint = "Give it more with `spark.driver.memory`. What was recorded before is kept."
+        hint = "Give it more with `spark.driver.memory`. Earlier results are kept."
         return SparkUnavailable("Spark ran out of memory.", hint=hint)
     message, hint = split_message(spark_message.text)
     if _is_away(error):

@@ -36,7 +36,7 @@ _RELATION = {
 _ROWS_BY_NAME = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Rows"}}
 _TEST = {
     "model": {**_TEXT, "description": "The model that is tested: `schema.model`."},
-    "description": {**_TEXT, "description": "What the test is about."},
+    "description": {**_TEXT, "description": "The description of the test."},
     "inputs": {**_ROWS_BY_NAME, "description": "The rows of the tables that the model reads, by table."},
     "outputs": {
         "type": "object",
@@ -60,11 +60,11 @@ _TEST = {
 }
 _EXTERNAL_MODEL = {
     "name": {**_TEXT, "description": "The table: `schema.table`."},
-    "description": {**_TEXT, "description": "What the table holds."},
+    "description": {**_TEXT, "description": "The description of the table."},
     "columns": {**_TEXT_BY_NAME, "description": "The columns with their types, by name."},
     "partial_columns": {"type": "boolean", "description": "Whether the table may have columns that are not listed."},
-    "column_descriptions": {**_TEXT_BY_NAME, "description": "What the columns hold, by name."},
-    "owner": {**_TEXT, "description": "Who is responsible for the table."},
+    "column_descriptions": {**_TEXT_BY_NAME, "description": "The descriptions of the columns, by name."},
+    "owner": {**_TEXT, "description": "The owner of the table."},
     "tags": {**_TEXT_OR_TEXTS, "description": "Words by which models are selected."},
     "grain": {**_TEXT_OR_TEXTS, "description": "The columns that identify a row."},
     "grains": {**_TEXT_OR_TEXTS, "description": "Several grains."},
@@ -80,12 +80,12 @@ _EXTERNAL_MODEL = {
     },
 }
 _EXPOSURE = {
-    "name": {**_TEXT, "description": "What uses the models."},
+    "name": {**_TEXT, "description": "The name of the exposure."},
     "models": {**_TEXTS, "description": "The models that it uses: `schema.model`."},
-    "type": {**_TEXT, "description": "What it is, such as `dashboard`."},
-    "owner": {**_TEXT, "description": "Who is responsible for it."},
+    "type": {**_TEXT, "description": "The type, such as `dashboard`."},
+    "owner": {**_TEXT, "description": "The owner."},
     "url": {**_TEXT, "pattern": "^https?://", "description": "Its address."},
-    "description": {**_TEXT, "description": "What it is about."},
+    "description": {**_TEXT, "description": "The description."},
 }
 
 

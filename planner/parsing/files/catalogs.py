@@ -107,7 +107,7 @@ def _apply_catalog_format(model: Model, own: Catalog, name: str, place: Located)
     if name and model.table_format not in TABLE_FORMATS:
         form_text = "of plain files" if model.table_format else "without `table_format`"
         raise ProjectError(
-            f"A table {form_text} cannot lie in the catalog `{name}`: `{model.name}`.",
+            f"A table {form_text} cannot be in the catalog `{name}`: `{model.name}`.",
             place=place,
             hint=f"Set `table_format` to one of {', '.join(TABLE_FORMATS)}: that of the catalog's tables.",
         )
@@ -118,7 +118,7 @@ def _without_views(view: str, catalog: str, table_format: str, place: Located) -
     form = FORMATS[table_format]
     reason = f"one of {form.title}'s of type {form.without_views[0]} holds no views"
     return ProjectError(
-        f"The view `{view}` cannot lie in the catalog `{catalog}`: {reason}.",
+        f"The view `{view}` cannot be in the catalog `{catalog}`: {reason}.",
         place=place,
         hint="Map environments to a catalog with views: `environment_catalog_mapping: {'.*': spark_catalog}`.",
     )

@@ -179,7 +179,7 @@ def the_one(candidates: Iterable[Source]) -> Source | None:
     sources = [source for source in candidates if source.is_configuration]
     if len(sources) > 1:
         names = " and ".join(f"`{source.name}`" for source in sources)
-        message = f"There are several configurations, {names}: which one counts is not known."
+        message = f"There are several configurations, {names}: it is not known which one counts."
         raise ProjectError(message, place=Place(sources[-1].name), hint="Keep one of them.")
     return sources[0] if sources else None
 

@@ -79,7 +79,7 @@ def check_environments(config: Config, document: Document) -> None:
         raise document.error(("table_history_ttl",), message, hint)
     if config.environment_suffix_target == "catalog" and config.environment_catalog_mapping:
         message = "`environment_suffix_target: catalog` does not go with `environment_catalog_mapping`."
-        raise document.error(("environment_suffix_target",), message, "Each says which catalog views lie in: keep one.")
+        raise document.error(("environment_suffix_target",), message, "Each names the catalog of views: keep one.")
     if config.virtual_environment_mode != "full":
         message = f"The virtual environment mode `{config.virtual_environment_mode}` is not supported."
         raise document.error(("virtual_environment_mode",), message, "Use `full`: every environment consists of views.")

@@ -31,7 +31,7 @@ BY_NAME = {
 REFUSED = "refusedmodel"
 # These apply even if nothing names them, and if the linter is not enabled.
 ALWAYS = {
-    "misspelledtable": "No table that nobody defines is called almost like a model.",
+    "misspelledtable": "No undefined table has a name that is almost that of a model.",
     REFUSED: "Every model can be opened.",
 }
 BUILT_IN = {**RULES, **BY_NAME, **ALWAYS}

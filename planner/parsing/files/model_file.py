@@ -196,7 +196,7 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
     scope = replace(defaults.scope, model=model.name, kind=str(model.kind))
     own_body = read_around(source, scope, _collect_around(model.kind, source, options, Around()))
     if own_body.query is not None:
-        raise source.error(first[0], "Of a Python model no statement is a query: its rows come from its code.")
+        raise source.error(first[0], "No statement of a Python model is a query: its rows come from its code.")
     for statement in (*own_body.pre_statements, *own_body.post_statements):
         if not _is_of_tables(statement):
             message = f"`{statement.head}` has no effect on a Python model: its code has a session of its own."

@@ -61,7 +61,8 @@ class ConnectionConfig(Section):
     config_dir: str | None = Field(default=None, description="A folder with `spark-defaults.conf` and `hive-site.xml`.")
     catalog: str | None = Field(default=None, description="The default catalog: of names of two parts.")
     default_catalog: str | None = Field(
-        default=None, description="What the project's files call the default catalog, if Spark calls it otherwise."
+        default=None,
+        description="The name of the default catalog in the project's files, if Spark has another one for it.",
     )
     catalogs: tuple[str, ...] = Field(
         default=(), description="Further catalogs of the Spark, where `config` does not configure them."
@@ -176,14 +177,14 @@ class ModelDefaults(Section):
     start: Annotated[str | None, BeforeValidator(lambda value: None if value is None else text_of(value))] = Field(
         default=None, description="The first day that models have rows for."
     )
-    cron: str = Field(default="@daily", description="When models are due.")
+    cron: str = Field(default="@daily", description="The schedule of models, as a cron.")
     cron_tz: str | None = Field(default=None, description="The time zone of the models' `cron`, such as `Asia/Tokyo`.")
     gateway: str | None = Field(default=None, description="The gateway that runs the models.")
     batch_concurrency: int | None = Field(
         default=None, ge=1, description="How many batches of a model by time range run at once."
     )
     formatting: bool | None = Field(default=None, description="Whether `mergeplan format` lays out the models' files.")
-    owner: str = Field(default="", description="Who owns the models.")
+    owner: str = Field(default="", description="The owner of the models.")
     audits: tuple[str, ...] = Field(default=(), description="Audits of every model, besides its own.")
     storage_format: str | None = Field(default=None, description="The format of the tables' files: `parquet` or `orc`.")
     table_format: str | None = Field(default=None, description=f"The table format: {NAMES}, or `hive` for plain files.")
@@ -206,16 +207,16 @@ class ModelDefaults(Section):
         default=(), description="Statements that run when a model's view is created or swapped."
     )
     on_destructive_change: Literal["error", "warn", "allow", "ignore"] | None = Field(
-        default=None, description="What to do when a forward-only change drops a column or changes its type."
+        default=None, description="The action when a forward-only change drops a column or changes its type."
     )
     on_additive_change: Literal["error", "warn", "allow", "ignore"] | None = Field(
-        default=None, description="What to do when a forward-only change adds a column."
+        default=None, description="The action when a forward-only change adds a column."
     )
     allow_partials: bool | None = Field(
         default=None, description="Whether models are computed before their last interval is over."
     )
     interval_unit: str | None = Field(
-        default=None, description="What the models' time is counted in, such as `day` or `hour`."
+        default=None, description="The unit of the models' intervals, such as `day` or `hour`."
     )
     enabled: bool | None = Field(default=None, description="Whether models are part of the project.")
     optimize_query: bool = Field(default=True, description="Accepted, no effect here.")
@@ -341,7 +342,7 @@ class AuditsConfig(Section):
     """How failing rows are shown: as they are, masked, or not at all."""
 
     show_samples: Samples = Field(
-        default="masked", description="How bad rows are shown: masked, in full or not at all."
+        default="masked", description="How failing rows are shown: masked, in full or not at all."
     )
 
 
@@ -358,9 +359,10 @@ class DbtConfig(Section):
     adapter: Literal["spark", "databricks"] = Field(
         default="spark", description="The adapter by which dbt compiles, where no profiles.yml says it."
     )
-    vars: dict[str, Any] = Field(default={}, description="What `dbt --vars` would be given.")
+    vars: dict[str, Any] = Field(default={}, description="The variables, as for `dbt --vars`.")
     manifest: str = Field(
-        default="", description="The manifest.json of `dbt compile --full-refresh`, which is read and dbt not asked."
+        default="",
+        description="The manifest.json of `dbt compile --full-refresh`, which is read in place of running dbt.",
     )
     manifest_later: str = Field(
         default="", description="That of `dbt compile` where the tables are: the later form of incremental models."
@@ -373,7 +375,7 @@ class Config(Section):
     project: str = Field(
         default="", description="The name under which state is kept, for several projects in one database."
     )
-    gateways: dict[str, GatewayConfig] = Field(min_length=1, description="Where models run, by name.")
+    gateways: dict[str, GatewayConfig] = Field(min_length=1, description="The gateways on which models run, by name.")
     default_connection: dict[str, Any] | None = Field(
         default=None, description="The `connection` of gateways that have none of their own."
     )
@@ -383,7 +385,7 @@ class Config(Section):
         default="", description="The gateway that is used when none is named; the first one otherwise."
     )
     model_defaults: ModelDefaults = Field(
-        default=ModelDefaults(), description="What a model has unless its file says otherwise."
+        default=ModelDefaults(), description="The defaults of models; a model's own file overrides them."
     )
     variables: dict[str, VariableValue] = Field(
         default={}, description="Values that models and macros read with `@var`."
@@ -401,12 +403,12 @@ class Config(Section):
         default=None, description="The rules of the bot."
     )  # the bot reads and checks it
     agents: AgentsConfig = Field(
-        default=AgentsConfig(), description="What agents of `mergeplan mcp` may do: it only narrows what they may."
+        default=AgentsConfig(), description="The limits of agents of `mergeplan mcp`: they only narrow the operator's."
     )
     dbt: DbtConfig = Field(default=DbtConfig(), description="How the dbt project of this folder is compiled.")
     plan: PlanConfig = Field(default=PlanConfig(), description="Settings of `mergeplan plan`.")
     promotion: PromotionConfig = Field(default=PromotionConfig(), description="Settings of promotions to prod.")
-    openlineage: OpenLineageConfig | None = Field(default=None, description="Where OpenLineage events go.")
+    openlineage: OpenLineageConfig | None = Field(default=None, description="The receiver of OpenLineage events.")
     format: FormatConfig = Field(
         default=FormatConfig(), description="How SQL files are laid out by `mergeplan format`."
     )
@@ -422,8 +424,7 @@ class Config(Section):
     )
     history_ttl: str | None = Field(
         default=None,
-        description="How long it is remembered who promoted what and when, such as `in 1 year`; never less than "
-        "`snapshot_ttl`.",
+        description="How long the history of promotions is kept, such as `in 1 year`; never less than `snapshot_ttl`.",
     )
     table_history_ttl: str | None = Field(
         default=None,

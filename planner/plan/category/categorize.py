@@ -195,7 +195,11 @@ def _digest_by_names(side: Side) -> TableDigest:
 def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
     if layout_settings(old.model) != layout_settings(new.model):
         return _layout_changed(old, new)
-    anew = "The new text over what it reads now means what the old one meant." if edit.above else SAME_QUERY
+    anew = (
+        "The new text over its inputs of today means the same as the old one over its own."
+        if edit.above
+        else SAME_QUERY
+    )
     return Verdict(Category.EQUIVALENT, "same-query", anew)
 
 
@@ -212,7 +216,7 @@ def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool
         above = format_names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
         reason = f"{above} returns its rows in another order, and so does it."
         return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, touched_columns)
-    reason = "It returns the same rows in another order, which matters to what takes rows by their order."
+    reason = "It returns the same rows in another order, which matters to models that take rows by their order."
     return Verdict(Category.BREAKING, "order-changed", reason, touched_columns)
 
 
@@ -273,7 +277,7 @@ def _layout_changed(old: Side, new: Side) -> Verdict:
     if new.model.kind.is_seed:
         method = "the file is loaded again"
     elif not old.is_copied:
-        method = "the table is computed anew"
+        method = "the table is computed again"
     return Verdict(Category.NON_BREAKING, "layout-changed", f"{_layout_words(old, new)}: {method}.")
 
 
@@ -338,7 +342,7 @@ def _query_changed(old: Side, new: Side, touched_columns: Columns, changed_order
 
 def _python_reason(old: PythonCode | None, new: PythonCode) -> str:
     if old is None or not old.code or old.code != new.code:
-        return "What an edit of Python code does to the rows is not known, so it counts as breaking."
+        return "The effect of an edit of Python code on the rows is not known, so it counts as breaking."
     reason = "A file that its Python code may read changed, so it counts as breaking."
     return f"{reason} It may read every file of the project because of {new.any_file}." if new.any_file else reason
 
@@ -348,7 +352,7 @@ def _edit_words(edit: _Edit) -> str:
     if columns.every:
         return edit.clauses
     if columns == UNTOUCHED:
-        return "The columns stand in another order." if edit.reordered else SAME_QUERY
+        return "The columns have another order." if edit.reordered else SAME_QUERY
     if edit.besides:  # the sentence must not claim that rows stay the same
         return sentence(f"the edit {effect_verbs(columns)}")
     if not (columns.altered or columns.removed or edit.reordered):
@@ -360,7 +364,7 @@ def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Colu
     """Return the verdict on a model that only its parents' changes affect; the reason starts with the `own` edit."""
     if not (old.is_known and new.is_known) and causes.parents_with_effect:
         parents = format_names(causes.parents_with_effect)
-        reason = f"Which columns of {parents} it reads is not known, so it counts as changed."
+        reason = f"The columns that it reads of {parents} are not known, so it counts as changed."
         return Verdict(Category.INDIRECT_BREAKING, "undecidable", f"{own} {reason}".strip(), EVERY)
     rule, reason = parents_reason(new.model.sql, old.shape, new.shape, causes)
     touched_columns = touched_columns if old.is_known and new.is_known else EVERY

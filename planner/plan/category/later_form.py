@@ -19,7 +19,7 @@ from mergeplan.planner.snapshot.meaning import meaning_of
 
 RULE = "later-form"
 REASON = (
-    "Only its query of later runs changed: the rows that are there stay. A rebuild would run that of a first run, which"
+    "Only its query of later runs changed: existing rows stay. A rebuild would run that of a first run, which"
     " means the same as before."
 )
 

@@ -64,7 +64,7 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
     if labels:
         return _clauses_reason(labels, old.sql, new.sql)
     if new.time_column and _column_digest(before, new.time_column) != _column_digest(after, new.time_column):
-        return f"`{new.time_column}` changed, and it says in which interval a row lies."
+        return f"`{new.time_column}` changed, and it decides the interval of a row."
     return UNFOLLOWED
 
 
@@ -79,8 +79,8 @@ def _clauses_reason(labels: list[str], before: str, after: str) -> str:
     if clauses := find_changed_clauses(labels, before, after):
         return f"{format_names(clauses, quoted=False)} changed, and with it the rows."
     if keyword := dependent_clause(labels, after):
-        return f"What SELECT computes changed, and {keyword} depends on it."
-    return "What SELECT computes changed, and with it the rows."
+        return f"The SELECT list changed, and {keyword} depends on it."
+    return "The SELECT list changed, and with it the rows."
 
 
 def chance_reason(causes: Causes, touched_columns: Columns) -> str:
@@ -127,7 +127,7 @@ def no_change_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str
             "parents-unchanged",
             f"{format_names(chosen)} {_is_or_are(chosen)} categorized as non-breaking, so it keeps its table.",
         )
-    return "parents-unchanged", "What it reads holds the same rows as before."
+    return "parents-unchanged", "Its inputs hold the same rows as before."
 
 
 def effect_verbs(touched_columns: Columns) -> str:
@@ -170,7 +170,7 @@ def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] 
         effect, reads = causes.effects[parent], after.reads.get(parent) if after else None
         changed = effect.altered | effect.removed
         if reads is None or reads.every:
-            unknown = f"Which columns of `{parent}` it reads is not known, so all of them count"
+            unknown = f"The columns that it reads of `{parent}` are not known, so all of them count"
             return "reads-every-column", f"{unknown}; `{parent}` {effect_verbs(effect) or 'changes'}."
         if hit := changed & reads.rows:
             return (
@@ -222,7 +222,7 @@ def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: 
                 f"{phrase} {format_names(removed, owner=parent)}, which {_is_or_are(removed)} removed.",
             )
     if reordered := sorted(parent for parent in causes.reordered if has_star_over(sql, parent)):
-        order = f"The columns of {format_names(reordered)} stand in another order"
+        order = f"The columns of {format_names(reordered)} have another order"
         return "reads-reordered-columns", f"{order}, and its `*` takes them in that order."
     return None
 

@@ -156,4 +156,4 @@ def _same_data_verdict(unchanged_parents: tuple[Comparison, ...]) -> Verdict:
     for comparison in unchanged_parents:
         columns = ", ".join(f"`{column}`" for column in comparison.columns)
         facts.append(f"`{comparison.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
-    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed anew, {' and '.join(facts)}.")
+    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed again, {' and '.join(facts)}.")

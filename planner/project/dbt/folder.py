@@ -79,7 +79,7 @@ class DbtFolder(Folder):
             try:
                 audits += audit_texts(test, model)
             except ProjectError as error:
-                self._not_asked.append(f"{test.path}: the test `{test.name}` is not asked: {error.message}")
+                self._not_asked.append(f"{test.path}: the test `{test.name}` does not run: {error.message}")
         return audits
 
     @cached_property
@@ -120,13 +120,13 @@ class DbtFolder(Folder):
         note_lines = [f"`on-run-start` and `on-run-end` do not run ({hooks} statements)."] if hooks else []
         placed = sum(bool(node.settings.get("location_root")) for node in self.nodes.values())
         if placed:
-            note_lines.append(f"`location_root` has no effect ({placed} models): tables lie where their schema does.")
+            note_lines.append(f"`location_root` has no effect ({placed} models): tables are where their schema is.")
         for kind, words in LOADED.items():
             if nodes := [node for node in self._dbt_only_nodes if node.type == kind]:
                 first = f"`{nodes[0].table}`" + (f" and {len(nodes) - 1} more are" if nodes[1:] else " is among the")
                 note_lines.append(f"{first} {words}, and they are read as its tables.")
         unlisted_count = len(self._not_asked) - MOST_NOTES
-        note_lines += [f"{unlisted_count} more tests are not asked."] if unlisted_count > 0 else []
+        note_lines += [f"{unlisted_count} more tests do not run."] if unlisted_count > 0 else []
         return (*filter(None, [self._target_note]), *self._not_asked[:MOST_NOTES], *note_lines)
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:

@@ -69,7 +69,7 @@ def refuse_unlike_snapshot(node: Any, adapter: Any) -> None:
     """Raise CompileError for a snapshot whose rows differ from those that were compared with dbt's."""
     deletes = getattr(node.config, "hard_deletes", None) or (node.config.extra or {}).get("hard_deletes")
     if str(getattr(deletes, "value", deletes)) == "new_record" and adapter.type() != "spark":
-        raise CompileError("What `hard_deletes: new_record` makes was compared with that of dbt-spark only")
+        raise CompileError("The result of `hard_deletes: new_record` was compared with that of dbt-spark only")
     equals = getattr(getattr(adapter, "behavior", None), "enable_truthy_nulls_equals_macro", None)
     if isinstance(node.config.unique_key, list) and getattr(equals, "no_warn", False):
         raise CompileError("Keys that are NULL are equal by the flag `enable_truthy_nulls_equals_macro`")

@@ -195,7 +195,7 @@ def _replaceable_views(work: Workspace, plan: Plan, moved_views: set[str]) -> tu
             continue
         if not relation.is_view:
             raise Refused(
-                f"`{name}` is a table, and the view of `{view.model}` is to stand there.",
+                f"`{name}` is a table, but the view of `{view.model}` needs this name.",
                 hint=f"Adopt it: `--table {view.model}={name}`; or rename it first.",
             )
         names.append(name)

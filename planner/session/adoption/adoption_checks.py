@@ -121,7 +121,7 @@ def check_table(
     table = physical_table(snapshot, query_columns)
     if apart := _layout_apart(table, relation):
         if not check.declared.copy:
-            return result.wrong(f"`{name}` cannot be taken over as it lies: {apart}. {_may_copy(check.model)}")
+            return result.wrong(f"`{name}` cannot be adopted in place: {apart}. {_may_copy(check.model)}")
         result = replace(result, copies=True, notes=(f"Its rows are copied: {apart}.",))
     if result.must_move and engine.catalog.standing(f"{name}{ASIDE}"):
         return result.wrong(f"`{name}` must make room for a view, and `{name}{ASIDE}` is taken: rename that.")
@@ -178,7 +178,7 @@ def _rows_checked(engine: Engine, check: Checked, query_columns: tuple[Column, .
     if question := key_question(model, name):
         key, odd = ", ".join(model.unique_key), int(str(engine.fetch(question).rows[0][0]))
         if odd:
-            return check.wrong(f"{odd} keys ({key}) of `{name}` are NULL or stand in several rows that are in force.")
+            return check.wrong(f"{odd} keys ({key}) of `{name}` are NULL or occur in several rows that are in force.")
     try:
         return _time_checked(engine, check, query_columns, now)
     except RequestError as error:

@@ -32,7 +32,7 @@ def list_unused_columns(work: Workspace) -> tuple[UnusedColumn, ...]:
     catalog = _build_catalog(work, Environment(PROD), Loaded({}))
     if catalog.unused_columns is None:
         file = catalog.unopened[0]
-        message = f"Which columns are unused cannot be said while a model cannot be opened: {file.place}: {file.reason}"
+        message = f"The unused columns are not known while a model cannot be opened: {file.place}: {file.reason}"
         raise RequestError(message, hint="Correct the file: it may read any column.")
     return catalog.unused_columns
 

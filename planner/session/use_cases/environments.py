@@ -94,7 +94,7 @@ def roll_back_environment(work: Workspace, name: str, revision: int | None, reco
 
 def check_droppable(name: str) -> None:
     if name == PROD:
-        raise RequestError("`prod` cannot be dropped.", hint="Only environments beside it can.")
+        raise RequestError("`prod` cannot be dropped.", hint="Only other environments can.")
 
 
 def invalidate_environment(work: Workspace, name: str, who: str = "") -> Invalidated:

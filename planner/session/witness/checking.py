@@ -25,7 +25,7 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 NO_SPARK = "no Spark was running"
-NO_PLANS = "a Spark Connect server shows no plans: a local Spark is asked when it is applied"
+NO_PLANS = "a Spark Connect server shows no plans: a local Spark checks it when it is applied"
 NO_JVM = "a Spark Connect server shows no plans, and no local Spark can be started"
 
 

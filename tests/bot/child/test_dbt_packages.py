@@ -112,6 +112,6 @@ def test_a_folder_behind_a_link_is_refused(project: Path, tmp_path: Path, behind
     }
     (project / behind).write_text(texts[behind])
 
-    with pytest.raises(ProjectError, match="lies behind a link"):
+    with pytest.raises(ProjectError, match="is behind a link"):
         lay(project)
     assert os.listdir(tmp_path / "outside") == []

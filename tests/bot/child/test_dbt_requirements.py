@@ -68,10 +68,13 @@ def test_a_project_that_asks_for_nothing_needs_nothing(texts: dict[str, str]) ->
         ("git: https://example.com/x.git", "A package by `git` is not fetched here"),
         ("tarball: http://10.0.0.1/x.tgz", "A package by `tarball` is not fetched here"),
         ("package: acme/../x", "This is not a package of dbt's hub"),
-        ("package: \"{{ env_var('X') }}/y\"", "A template in what asks for a package"),
-        ("{package: a/b, version: \"{% filter replace('x', env_var('X')) %}x{% endfilter %}\"}", "A template in what"),
-        ("{package: a/b, version: [1.0.0, '{# x #}1']}", "A template in what asks"),
-        ("{package: a/b, \"{{ 'version' }}\": 1.0.0}", "A template in what asks"),
+        ("package: \"{{ env_var('X') }}/y\"", "A template in the entry of a package"),
+        (
+            "{package: a/b, version: \"{% filter replace('x', env_var('X')) %}x{% endfilter %}\"}",
+            "A template in the entry",
+        ),
+        ("{package: a/b, version: [1.0.0, '{# x #}1']}", "A template in the entry"),
+        ("{package: a/b, \"{{ 'version' }}\": 1.0.0}", "A template in the entry"),
         ("{package: a/b, version: 1.0.0, unrendered: {version: '1'}}", "`unrendered` is no setting of a package"),
         ("{package: a/b, version: 'x/y'}", "`x/y` is no version"),
         ("{local: shared, name: ../up}", "`../up` is no name of a package"),
@@ -103,8 +106,8 @@ def test_packages_lie_in_the_projects_folder_alone(folder: str) -> None:
     ("entry", "why"),
     [
         ("{tarball: 'http://127.0.0.1:80/x.tgz', name: x}", "A package by `tarball` is not fetched here"),
-        ("{git: 'https://example.com/x.git', revision: \"{{ env_var('X') }}\"}", "A template in what asks"),
-        ("{package: a/b, version: \"{{ env_var('HTTPS_PROXY') }}\"}", "A template in what asks for a package"),
+        ("{git: 'https://example.com/x.git', revision: \"{{ env_var('X') }}\"}", "A template in the entry"),
+        ("{package: a/b, version: \"{{ env_var('HTTPS_PROXY') }}\"}", "A template in the entry of a package"),
         ("local: ../outside", "The folder `../outside` is not below the project's"),
     ],
 )

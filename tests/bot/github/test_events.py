@@ -112,7 +112,7 @@ def test_a_comment_of_an_account_that_is_gone_is_ignored() -> None:
     """Behaviour 28: `user` is null, and nobody's permission could be asked for."""
     read = deliver("issue_comment", comment(user=None))
 
-    assert read == Ignored("g-1", "who wrote it has no account any more")
+    assert read == Ignored("g-1", "its author has no account any more")
 
 
 def test_a_pull_request_of_an_account_that_is_gone_is_an_event_like_any_other() -> None:

@@ -157,7 +157,7 @@ def test_of_several_that_went_back_the_asked_one_is_reverted_and_the_others_are_
     assert reverts(bench, second) == []
     assert f"#{second} went with it: revert that too." in bench.replies(first)[0]
     assert f"The rollback took back #{second} too" in pull.body
-    assert "It was asked for in " in bench.plan(second)
+    assert "It was requested in " in bench.plan(second)
     assert "press *Revert* on this pull request" in bench.plan(second)
 
 

@@ -67,12 +67,12 @@ def test_only_the_last_review_of_each_counts_and_a_dismissed_one_does_not(make_b
     assert approval(bench, number)[0] == "success"
 
     review(bench, number, "bob", "CHANGES_REQUESTED")
-    assert approval(bench, number) == ("action_required", "bob asked for changes")
+    assert approval(bench, number) == ("action_required", "bob requested changes")
     again = review(bench, number, "bob")
     assert approval(bench, number)[0] == "success"
     bench.github.dismiss_review(SHOP, number, again, author="ann")
     bench.idle()
-    assert approval(bench, number) == ("action_required", "Waits for somebody who may write")
+    assert approval(bench, number) == ("action_required", "Waits for someone who may write")
 
 
 def test_an_approval_is_of_the_plan_and_not_of_a_heads_text(make_bench: Make) -> None:
@@ -183,7 +183,7 @@ def test_a_revert_ends_the_wait_of_a_held_merge(make_bench: Make) -> None:
     bench.idle()
 
     assert [bench.record(each).state for each in (number, back)] == [PullState.PROMOTED] * 2
-    assert "It was taken on together with" in bench.plan(number)
+    assert "It is promoted together with" in bench.plan(number)
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
 
 
@@ -270,4 +270,4 @@ def test_where_prods_rules_cannot_be_read_nothing_is_promoted_by_itself(
     bench.idle()
 
     assert (bench.record(number).state, bench.record(number).rules.held) == (PullState.MERGED, True)
-    assert "with it who must approve: `cicd_bot.rules` has an unknown key." in bench.plan(number)
+    assert "so the required approvals are not known: `cicd_bot.rules` has an unknown key." in bench.plan(number)

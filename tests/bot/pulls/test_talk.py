@@ -241,7 +241,7 @@ def test_a_rollback_to_a_revision_takes_back_what_came_after_it(bench: Bench) ->
         bench.github.merge(SHOP, numbers[-1], author="ann")
         bench.idle()
     bench.say(numbers[0], "/rollback", author="ann")
-    assert "or name the revision: `/rollback 1` takes back all that came after it" in bench.replies(numbers[0])[0]
+    assert "or name the revision: `/rollback 1` takes back everything after it" in bench.replies(numbers[0])[0]
     bench.say(numbers[0], "/rollback 1", author="ann")
 
     assert [bench.record(number).state for number in numbers] == [PullState.ROLLED_BACK] * 2

@@ -24,7 +24,7 @@ def copy_with(data: T, **fields: object) -> T:
     return data.model_copy(update=fields)
 
 
-SAME = "Computed anew, `shop.orders` holds the same rows as before in `id`, `amount`."
+SAME = "Computed again, `shop.orders` holds the same rows as before in `id`, `amount`."
 ORDERS = ModelChange(
     name="shop.orders", change="direct", category="breaking", kind="FULL", intervals=(("2026-01-01", "2026-01-02"),)
 )
@@ -32,7 +32,7 @@ KEPT = ModelChange(
     name="shop.items", change="indirect", category="indirect_non_breaking", rule="same-data", reason=SAME, kind="FULL",
     skipped=True,
 )  # fmt: skip
-BELOW = copy_with(KEPT, name="shop.most", rule="parents-unchanged", reason="What it reads holds the same rows.")
+BELOW = copy_with(KEPT, name="shop.most", rule="parents-unchanged", reason="Its inputs hold the same rows.")
 PLAN = PlanView(id="p1", digest="later", environment="pr_7", models=(ORDERS, KEPT, BELOW), planned_digest="first")
 MODELS: list[dict[str, Any]] = [
     {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL", "estimate": {"seconds": 8}},
@@ -134,7 +134,7 @@ def test_what_is_not_planned_is_named_with_its_reason_and_its_readers() -> None:
         "🚫 **Not planned:** 1 file of models cannot be opened.",
         "",
         "- `shop.own` (`models/own.sql:3`): No &lt;b&gt;. It stays in prod as it is.",
-        "- Left out, since they read one of these: `shop.below`.",
+        "- Left out, because they read one of these: `shop.below`.",
     ]
 
 

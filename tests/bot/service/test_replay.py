@@ -88,7 +88,7 @@ def test_where_nothing_is_known_yet_nothing_is_made(tmp_path: Path) -> None:
     lines, ok = rehearse_delivery(settings, Stored("g", "pull_request", open_payload(7, "a" * 40)))
 
     assert (ok, lines[1]) == (True, f"It would make due: {SHOP}#7.")
-    assert "set the App's or a token's variables" in lines[2]
+    assert "set the variables of the App, or a token" in lines[2]
     assert not settings.home.exists()
 
 

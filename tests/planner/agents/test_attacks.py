@@ -223,7 +223,7 @@ def test_a_plan_that_would_write_what_prod_shows_is_refused(target: Target, monk
         for name, why in (("prod", "cannot change prod"), ("restated", "no restatement")):
             with pytest.raises(Refused, match=why):
                 check_plan(toolbox.working.jobs.context(), target.plans[name], 20)
-        with pytest.raises(Refused, match=r"computes 1 tables?, and an agent may have 0"):
+        with pytest.raises(Refused, match=r"computes 1 tables?, and an agent may compute 0"):
             check_plan(toolbox.working.jobs.context(), target.plans["dev"], 0)
         with toolbox.working.jobs.context().reader.open_state() as work:
             table = work.store.environments.get("prod").snapshots["shop.daily"].table

@@ -44,7 +44,7 @@ Updating virtual layer  ━━━━━━━━━━━━━━━━━━�
 
 ✔ Virtual layer updated
 
-Not computed, for they read the same rows as before: shop__dev.same, shop__dev.top (saved TIME)
+Not computed, because they read the same rows as before: shop__dev.same, shop__dev.top (saved TIME)
 
 Computed 2 models in 2 batches: 2 rows, TIME.
 """

@@ -122,7 +122,7 @@ def test_an_emptied_state_says_what_to_do_and_a_removed_one_begins_anew(mergepla
     refused = mergeplan("environments")
 
     assert (refused.code, file.read_bytes()) == (1, b"")
-    assert "Put a copy of it back; or remove the file to begin anew" in refused.err
+    assert "Restore a copy of it; or remove the file to start with an empty state" in refused.err
     file.unlink()
     assert mergeplan("environments").code == 0
 

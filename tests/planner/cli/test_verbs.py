@@ -221,7 +221,7 @@ def test_bad_rows_are_masked_unless_they_are_asked_for(mergeplan: CommandLine) -
     mergeplan.edit("config.yaml", "default_gateway", "audits: {show_samples: none}\ndefault_gateway")
     nothing = mergeplan("audit", "prod", "--output", "json")
 
-    assert "✘ audit dear of shop.total: 1 row that should not be\n" in masked.out
+    assert "✘ audit dear of shop.total: 1 failing row\n" in masked.out
     assert "│ ## " in masked.out and "│ 60 " in full.out
     assert nothing.lines[-2]["sample"] == {"columns": ["total"], "rows": []}
     assert (nothing.lines[-2]["path"], nothing.lines[-2]["line"]) == ("audits/dear.sql", 1)

@@ -408,7 +408,7 @@ def test_a_place_of_tables_has_no_effect_and_is_named(shop: Path, tmp_path: Path
     total["settings"]["location_root"] = "s3://b/tables"
     record(tmp_path, answer, root=shop)
 
-    assert load(shop).notes == ("`location_root` has no effect (1 models): tables lie where their schema does.",)
+    assert load(shop).notes == ("`location_root` has no effect (1 models): tables are where their schema is.",)
     assert load(shop).models["shop.total"].kind == Kind.FULL
 
 

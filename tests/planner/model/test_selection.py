@@ -90,7 +90,7 @@ def test_a_selector_of_2_000_brackets_is_refused_in_a_short_sentence(opening: st
     with pytest.raises(RequestError) as caught:
         select(CHAIN, [opening * 2_000 + "s.a" + ")" * 2_000])
 
-    assert "more than 50 brackets or `^` stand within each other" in caught.value.message
+    assert "more than 50 brackets or `^` are nested" in caught.value.message
     assert len(caught.value.message) < 400
 
 

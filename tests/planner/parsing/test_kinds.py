@@ -197,7 +197,7 @@ def test_history_is_not_lost_without_a_word() -> None:
     assert [change.category for change in kept.changes] == ["forward_only"]
     assert [blocker.message for blocker in lost.blockers] == [
         "`s.t` would lose its history: a new table begins with what its sources hold now. "
-        "Write `forward_only false` in its kind to let it begin anew."
+        "Write `forward_only false` in its kind to start a new history."
     ]
     assert kept.blockers == told.blockers == ()
 

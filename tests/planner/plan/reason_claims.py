@@ -181,7 +181,7 @@ def is_unfollowed(claim: Claim) -> bool:
 def rows_stay(claim: Claim, text: str) -> bool:
     """True when as many rows of the old table stay as a forward-only sentence says."""
     rows = claim.change.forward.rows if claim.change.forward else ()
-    if "the rows that are there stay" in text:
+    if "existing rows stay" in text:
         return bool(rows) or not claim.change.kind.is_stored
     if found := re.search(r"the rows before (\S+) stay", text):
         return bool(rows) and f"{rows[-1].end:%Y-%m-%d}" <= found[1]

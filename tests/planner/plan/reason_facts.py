@@ -41,7 +41,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: c.old.sql != c.new.sql or c.old.misread != c.new.misread,
     ),
     "same over parents": (
-        r"The new text over what it reads now means what the old one meant\.",
+        r"The new text over its inputs of today means the same as the old one over its own\.",
         lambda c, m: (
             c.columns == Columns()
             and c.old.sql != c.new.sql
@@ -53,7 +53,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: all(clause(c.old, word) != clause(c.new, word) for word in words(m[1])),
     ),
     "select": (
-        rf"What SELECT computes changed, and (?:{CLAUSES} depends on it|with it the rows)\.",
+        rf"The SELECT list changed, and (?:{CLAUSES} depends on it|with it the rows)\.",
         lambda c, m: c.old.sql != c.new.sql and (m[1] is None or bool(clause(c.new, m[1]))),
     ),
     "limited": (
@@ -61,7 +61,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: bool(clause(c.new, "LIMIT") or clause(c.new, "OFFSET")) and c.old.sql != c.new.sql,
     ),
     "time column": (
-        r"`([^`]+)` changed, and it says in which interval a row lies\.",
+        r"`([^`]+)` changed, and it decides the interval of a row\.",
         lambda c, m: m[1] == c.new.time_column and c.old.sql != c.new.sql,
     ),
     "reads itself": (
@@ -69,7 +69,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: c.new.reads_itself and c.old.sql != c.new.sql,
     ),
     "later form": (
-        r"Only its query of later runs changed: the rows that are there stay\."
+        r"Only its query of later runs changed: existing rows stay\."
         r"|A rebuild would run that of a first run, which means the same as before\.",
         lambda c, m: c.old.sql.split("first_run")[0] == c.new.sql.split("first_run")[0] and c.old.sql != c.new.sql,
     ),
@@ -110,13 +110,13 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         ),
     ),
     "order of columns": (
-        r"The columns stand in another order\.",
+        r"The columns have another order\.",
         lambda c, m: (
             c.change.old is not None and c.change.new is not None and c.change.old.columns != c.change.new.columns
         ),
     ),
     "python": (
-        r"What an edit of Python code does to the rows is not known, so it counts as breaking\.",
+        r"The effect of an edit of Python code on the rows is not known, so it counts as breaking\.",
         lambda c, m: c.new.python is not None and c.old.python != c.new.python,
     ),
     "file of python": (
@@ -132,11 +132,11 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: c.columns.every and c.change.category is Category.UNDECIDED and c.new.python is None,
     ),
     "unknown reads": (
-        rf"Which columns of {NAMES} it reads is not known, so it counts as changed\.",
+        rf"The columns that it reads of {NAMES} are not known, so it counts as changed\.",
         lambda c, m: c.columns.every and all(p in c.plan and p in c.new.depends_on for p in names_in_list(m[1])),
     ),
     "all count": (
-        rf"Which columns of `([^`]+)` it reads is not known, so all of them count; `[^`]+` {VERBS}\.",
+        rf"The columns that it reads of `([^`]+)` are not known, so all of them count; `[^`]+` {VERBS}\.",
         lambda c, m: m[1] in c.new.depends_on and parent_touches(c, m[1], m[2]),
     ),
     "rows of parents": (
@@ -189,7 +189,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         ),
     ),
     "star reordered": (
-        rf"The columns of {NAMES} stand in another order, and its `\*` takes them in that order\.",
+        rf"The columns of {NAMES} have another order, and its `\*` takes them in that order\.",
         lambda c, m: (
             has_star(c.new) and all(c.plan[p].old.columns != c.plan[p].new.columns for p in names_in_list(m[1]))
         ),  # type: ignore[union-attr]
@@ -217,7 +217,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: c.columns.order and not c.change.kind.is_stored and upstream_sorted(c),
     ),
     "own order": (
-        r"It returns the same rows in another order, which matters to what takes rows by their order\.",
+        r"It returns the same rows in another order, which matters to models that take rows by their order\.",
         lambda c, m: c.columns.order and not c.columns.every and not c.change.kind.is_stored and upstream_sorted(c),
     ),
     "kept rows": (
@@ -246,7 +246,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: reads_only(c, names_in_list(m[2] or ""), m[3], bool(m[1])) and parent_touches(c, m[3], m[4]),
     ),
     "same rows": (
-        r"What it reads holds the same rows as before\.",
+        r"Its inputs hold the same rows as before\.",
         lambda c, m: all(is_as_before(c, p) for p in c.new.depends_on if p in c.plan),
     ),
     "override above": (
@@ -257,7 +257,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         ),  # type: ignore[union-attr]
     ),
     "compared": (
-        r"Computed anew, `.*` holds the same rows as before.*\.",
+        r"Computed again, `.*` holds the same rows as before.*\.",
         lambda c, m: (
             not c.change.recomputed
             and c.change.old is not None
@@ -290,7 +290,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "layout": (
         rf"{NAMES} changed: (?:the rows are copied from the table that holds them|the file is loaded again"
-        r"|the table is computed anew)\.",
+        r"|the table is computed again)\.",
         lambda c, m: (
             all(is_setting(c, each) for each in names_in_list(m[1])) and bool(c.change.copies) == ("copied" in m[0])
         ),

@@ -1,4 +1,4 @@
-"""Forward-only changes on Spark: the rows that are there stay, and only new days come of the new query."""
+"""Forward-only changes on Spark: existing rows stay, and only new days come of the new query."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_a_forward_only_plan_keeps_the_rows_of_what_was_edited_and_of_what_reads
     }
     assert not any(change.missing or change.recomputed for change in found.values())
     assert found["s.daily"].reason == (
-        "The plan is forward-only: the rows that are there stay. Alters `price`; the rows stay the same ones."
+        "The plan is forward-only: existing rows stay. Alters `price`; the rows stay the same ones."
     )
 
 
@@ -115,7 +115,7 @@ def test_a_person_cannot_say_it_of_a_change_of_kind() -> None:
         (ForwardOnly(since=NOW), "A forward-only plan alone has an effective date."),
         (
             ForwardOnly(every=True, since=datetime(2030, 1, 1, tzinfo=UTC)),
-            "The effective date 2030-01-01 lies in the future.",
+            "The effective date 2030-01-01 is in the future.",
         ),
         (ForwardOnly(every=True, destructive=("s.none",)), "`s.none` selects no model."),
     ],

@@ -185,7 +185,7 @@ def test_an_edit_of_code_is_undecided_and_one_of_a_comment_is_none(tmp_path: Pat
         "shop.totals": "undecided",
         "shop.sum": "indirect_breaking",
     }
-    assert changes["shop.totals"].reason.startswith("What an edit of Python code does to the rows is not known")
+    assert changes["shop.totals"].reason.startswith("The effect of an edit of Python code on the rows is not known")
     assert change_of(before, comment) == {}
     assert str(change_of(before, project_with(tmp_path / "d", described).models)["shop.totals"].category) == "metadata"
 

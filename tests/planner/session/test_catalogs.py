@@ -37,7 +37,7 @@ def test_what_reads_a_catalog_that_is_not_there_is_planned_and_not_applied(tmp_p
 
         assert [change.name for change in plan.changes] == ["memory.raw.b", "shop.a"]
         with pytest.raises(
-            ProjectError, match=r"`memory.raw.b` lies in the catalog `memory`, which the gateway `spark`"
+            ProjectError, match=r"`memory.raw.b` is in the catalog `memory`, which the gateway `spark`"
         ) as no:
             plan.apply()
     assert str(no.value.place) == "models/a.sql:3"

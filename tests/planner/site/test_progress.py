@@ -73,7 +73,7 @@ def test_who_is_waited_for_is_told_until_it_goes_on() -> None:
     waits = run_of({"event": "waiting", "environment": "prod", "for": "ann on laptop"})
     goes_on = apply_line(waits, read_line(json.dumps({"event": "stage", "name": "promote", "total": 1})))  # type: ignore[arg-type]
 
-    assert waits.note == "Waits for ann on laptop, who is at `prod`."
+    assert waits.note == "Waits for ann on laptop, which is changing `prod`."
     assert goes_on.note == ""
 
 

@@ -152,7 +152,7 @@ class Blocks:
         elif kind == "chunk" and self._left:
             self._add_part(request.chunk.data)
         else:
-            raise NotAdmitted("What is sent to Spark is no block of rows.")
+            raise NotAdmitted("The data for Spark is not a block of rows.")
 
     def _begin_block(self, name: str, chunks: int) -> None:
         if not BLOCK.fullmatch(name):

@@ -16,8 +16,8 @@ FIELDS = {
 READS = "a model reads the tables that it names in `depends_on` or `context.table(...)`, and no other source"
 WRITES = "a model returns its rows, and mergeplan writes them"
 SET = "settings are those of the gateway in `config.yaml`"
-ENDS = "what a model keeps on Spark ends with it"
-WORKS = "only what a model needs to read and to reckon is let through"
+ENDS = "the state of a model on Spark ends with the model"
+WORKS = "only requests that read and compute are admitted"
 WHY = {
     "Read.data_source": ("`spark.read` of files, addresses and formats", READS),
     "Read.is_streaming": ("`spark.readStream`", READS),

@@ -160,10 +160,8 @@ class ConnectSession:
             self._server = replace(self._server, conf=(*self._server.conf, *also))
         elif differing_conf:
             listed = ", ".join(f"`{key}: {value}`" for key, value in sorted(differing_conf.items()))
-            hint = "Write them into `config` of the gateway: they are a part of what a table's version stands for."
-            raise RequestError(
-                f"Spark at {where} has settings of which config.yaml does not speak: {listed}.", hint=hint
-            )
+            hint = "Write them into `config` of the gateway: the versions of tables depend on them."
+            raise RequestError(f"Spark at {where} has settings that config.yaml does not have: {listed}.", hint=hint)
 
     def _read_conf(self, keys: Iterable[str]) -> dict[str, str]:
         """Return the session's values of these settings, as far as the server knows them, by one request."""

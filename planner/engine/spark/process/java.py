@@ -234,7 +234,7 @@ def _await_gateway(
             if error := resolution_error(conf, log, began):
                 raise error
             away = SparkEnded if ended else SparkUnavailable
-            raise away("Spark did not start.", hint=f"What Java said about it is in {log}.")
+            raise away("Spark did not start.", hint=f"The output of Java is in {log}.")
         time.sleep(0.02)
     content = answer.read_bytes()
     return int.from_bytes(content[:4], "big"), content[8:].decode()

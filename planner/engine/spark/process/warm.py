@@ -188,7 +188,7 @@ def _wait_until_idle(session: ClassicSession, lock: CatalogLock, path: Path, hom
 def _see_that_it_runs(session: ClassicSession, home: Path) -> None:
     if session.jvm.process.poll() is not None:
         log = spark_folder(home) / "spark.log"
-        raise RequestError("the warm Spark ended by itself.", hint=f"What it said is in {log}.")
+        raise RequestError("the warm Spark ended by itself.", hint=f"Its output is in {log}.")
 
 
 def _analyse_new_query(session: ClassicSession) -> None:

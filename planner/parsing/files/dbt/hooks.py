@@ -53,7 +53,9 @@ def refuse_hooks(node: DbtNode) -> None:
     for hook in _shaping_hooks(node):
         if hook not in inserts:
             start = " ".join(hook.split())[:60]
-            hint = "OPTIMIZE, VACUUM, ANALYZE, GRANT and COMMENT may stand there: they are left to dbt. For what a hook"
+            hint = (
+                "OPTIMIZE, VACUUM, ANALYZE, GRANT and COMMENT are allowed there: they are left to dbt. For what a hook"
+            )
             hint += " does to rows, change the model's query; what it does to other tables belongs in `on-run-end`."
             message = f"`{node.table}` has the hook `{start}`, which mergeplan does not run."
             raise ProjectError(message, place=Place(node.path, 1), hint=hint)

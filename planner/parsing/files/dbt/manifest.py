@@ -130,7 +130,7 @@ def manifest_project(
     """
     if not first.is_full_refresh:
         message = "This manifest is not of `dbt compile --full-refresh`, or its run_results.json is not beside it."
-        hint = "Without that, nobody knows which form of its incremental models it has."
+        hint = "Without that, the form of its incremental models is unknown."
         raise ProjectError(message, place=Place(first.path, 1), hint=hint)
     content, names = first.content, list(files)
     for manifest in filter(None, (first, later)):

@@ -69,7 +69,7 @@ def read_column(node: DbtNode, setting: str, text: str) -> ColumnName:
     """Return the name of a column, in back-ticks or not; raise ProjectError for any other text."""
     name = ColumnName.parse(text.strip())
     if name is None:
-        hint = f"A name that is no word stands in back-ticks: `{quote_column(text.strip('` '))}`."
+        hint = f"Write a name that is no word in back-ticks: `{quote_column(text.strip('` '))}`."
         raise _node_error(node, f"names `{text}` in `{setting}`, which is no name of a column", hint)
     return name
 

@@ -48,7 +48,7 @@ def test_statements_are_about_the_environments_own_views(statement: str, texts: 
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("DROP TABLE shop.a", "config.yaml:6: `DROP TABLE` in `before_all` is not supported. There may be GRANT"),
+        ("DROP TABLE shop.a", "config.yaml:6: `DROP TABLE` in `before_all` is not supported. Allowed are GRANT"),
         ("SET spark.sql.ansi.enabled = true", "config.yaml:6: `SET spark.sql.ansi.enabled` in `before_all` is not"),
         (
             "GRANT SELECT ON VIEW shop.a TO x",

@@ -120,7 +120,7 @@ def test_a_table_that_stands_where_the_view_will_makes_room_for_it(legacy: Comma
     refused = legacy("adopt", *BOTH, "--dry-run", *AT)
     adopt_all(legacy, "--table", "shop.daily=legacy.daily", "--table", "shop.total=shop.total")
 
-    assert (refused.code, "`shop.total` is a table, and the view of `shop.total`" in refused.err) == (4, True)
+    assert (refused.code, "`shop.total` is a table, but the view of `shop.total`" in refused.err) == (4, True)
     assert rows(engine, "SELECT total FROM shop.total") == rows(engine, "SELECT total FROM shop.total__adopted")
     assert engine.catalog.standing("shop.total").is_view  # type: ignore[union-attr]
 

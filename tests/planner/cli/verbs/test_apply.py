@@ -136,7 +136,7 @@ def test_a_blocking_audit_stops_the_promotion_and_shows_the_rows(shop: Shop, eng
     ran = mergeplan("plan", "--auto-apply", *AT)
 
     assert ran.code == 4
-    assert "✘ audit not_null of shop.total: 2 rows that should not be" in ran.out
+    assert "✘ audit not_null of shop.total: 2 failing rows" in ran.out
     assert "a IS NULL" in ran.out
     assert "│ NULL │ ## │" in ran.out
     assert ran.err == "Error: models/total.sql:1: The audit `not_null` of `shop.total` found 2 rows.\n"

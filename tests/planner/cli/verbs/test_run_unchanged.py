@@ -50,7 +50,7 @@ def test_a_full_model_of_which_nothing_was_written_is_not_computed(mergeplan: Co
     assert models(again) == {}
     assert rows(engine, "SELECT price FROM shop.over") == [(31,)]
     shown = mergeplan("run", "--execution-time", "2026-01-08 05:00:00").out
-    assert "shop.top     [unchanged, as is all that it reads]" in shown
+    assert "shop.top     [unchanged, like all its inputs]" in shown
     assert "Computed 2 models in 2 batches" in shown
 
 

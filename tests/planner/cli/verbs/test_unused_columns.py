@@ -26,4 +26,4 @@ def test_while_a_model_cannot_be_opened_the_report_is_refused(offline: CommandLi
     ran = offline("lineage", "--unused-columns")
 
     assert (ran.code, ran.out) == (1, "")
-    assert "cannot be said while a model cannot be opened: models/apart.sql:1" in ran.err
+    assert "The unused columns are not known while a model cannot be opened: models/apart.sql:1" in ran.err

@@ -121,6 +121,6 @@ def test_another_time_zone_computes_every_model_anew(answers: dict[str, Any]) ->
 def test_a_server_with_settings_of_its_own_is_refused_until_they_are_written_down(answers: dict[str, Any]) -> None:
     refused, same, warm = answers["server"]
 
-    assert "settings of which config.yaml does not speak: `spark.sql.ansi.enabled: false`" in refused
+    assert "settings that config.yaml does not have: `spark.sql.ansi.enabled: false`" in refused
     assert same == ["false", "America/New_York"]
     assert warm == ["true", "UTC"]  # a warm Spark of ours is told what it lacks

@@ -80,7 +80,7 @@ def test_an_edit_of_the_later_form_alone_keeps_all_rows(later: str) -> None:
     changes = change_of(models(), models(made=by_key(later=later)))
 
     assert (changes["s.m"].category, changes["s.m"].rule) == (Category.FORWARD_ONLY, "later-form")
-    assert "Only its query of later runs changed: the rows that are there stay." in changes["s.m"].reason
+    assert "Only its query of later runs changed: existing rows stay." in changes["s.m"].reason
     assert not changes["s.mart"].forward or not changes["s.mart"].recomputed
 
 

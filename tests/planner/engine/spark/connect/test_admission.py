@@ -239,9 +239,9 @@ NAME = f"cache/{hashlib.sha256(b'abcd').hexdigest()}"
         (parts(NAME, b"ab", b"ce"), "is not what its name says"),
         (parts("jars/x.jar", b"abcd"), "`addArtifact` is not allowed"),
         (parts("cache/../x", b"abcd"), "`addArtifact` is not allowed"),
-        (parts(NAME, b"ab", b"cd")[1:], "is no block of rows"),
+        (parts(NAME, b"ab", b"cd")[1:], "is not a block of rows"),
         ([parts(NAME, b"ab", b"cd")[0], *parts(NAME, b"abcd")], "was not sent to its end"),
-        ([proto.AddArtifactsRequest()], "is no block of rows"),
+        ([proto.AddArtifactsRequest()], "is not a block of rows"),
     ],
 )
 def test_the_rows_of_a_large_frame_are_sent_in_blocks_and_nothing_else_is(sent: list[Any], told: str) -> None:
