@@ -24,6 +24,7 @@ ARCHIVE := $(VENV)/.spark/.made
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-cache-dir --quiet --quiet
 ACTIONLINT := v1.7.12
+KUSTOMIZE := v5.7.1
 SELDOM := '/(tests|pip|mypy|mypyc|githubkit.*)/'  # of what is installed: compiled when it is imported
 
 # A registry that hiccups is asked again, for minutes.
@@ -45,7 +46,7 @@ help:
 	@echo "make prove   what the rules promise, run on Spark: 2,000 random edits and the case book"
 	@echo "make prove-lakehouse   every model kind, and runs that are killed, on each table format (fetches its jars once)"
 	@echo "make coverage   the tests, and which lines none of them runs"
-	@echo "make workflows   check GitHub's workflows, the Action and the Dockerfile (needs Go)"
+	@echo "make workflows   check GitHub's workflows, the Action, the Dockerfile, Kubernetes' manifests and the alerts (needs Go)"
 	@echo "make dist   build the wheels and sdists, and try them in an empty environment (a few minutes)"
 	@echo "make release-check TAG=v1.2.3   what can be tried of a release, in a clone at that tag"
 	@echo "make bench   all that follows, as ratios (an hour)"
@@ -187,15 +188,21 @@ bench-state: $(READY)
 coverage: $(READY) $(ARCHIVE) $(VENV)/.group-coverage
 	@$(BIN)/pytest -n 4 --dist worksteal -m "not prove" --cov --cov-report=term:skip-covered --cov-report=xml $(TESTS)
 
-# Workflows, the Action and the Dockerfile. actionlint is a Go program, whose sums Go checks; the package of that name on PyPI holds no program and would fetch one.
-workflows: $(VENV)/.group-workflows $(BIN)/actionlint-$(ACTIONLINT)
+# Workflows, the Action, the Dockerfile, what kustomize makes of the manifests, and the alerts where there is a promtool (Debian's package
+# prometheus). actionlint and kustomize are Go programs, whose sums Go checks; actionlint's package on PyPI holds no program and would fetch one.
+workflows: $(VENV)/.group-workflows $(BIN)/actionlint-$(ACTIONLINT) $(BIN)/kustomize-$(KUSTOMIZE)
 	@$(BIN)/actionlint-$(ACTIONLINT) .github/workflows/*.yml docs/workflows/*.yml
 	@$(BIN)/hadolint Dockerfile
 	@$(BIN)/zizmor --offline --quiet --persona=pedantic --strict-collection .github action.yml docs/workflows/*.yml
+	@PATH="$(CURDIR)/$(BIN):$$PATH" KUSTOMIZE=kustomize-$(KUSTOMIZE) $(BIN)/pytest --quiet tests/test_deploy.py tests/bot/test_metrics.py
 
 $(BIN)/actionlint-$(ACTIONLINT): $(READY)
 	@GOBIN="$(CURDIR)/$(BIN)" go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)
 	@mv $(BIN)/actionlint $@
+
+$(BIN)/kustomize-$(KUSTOMIZE): $(READY)
+	@GOBIN="$(CURDIR)/$(BIN)" go install sigs.k8s.io/kustomize/kustomize/v5@$(KUSTOMIZE)
+	@mv $(BIN)/kustomize $@
 
 dist: $(READY) $(VENV)/.group-release
 	@$(BIN)/python -m release.dist $(DIST)

@@ -13,3 +13,9 @@ AGE = Gauge("mergeplan_queue_age_seconds", "For how long the oldest due job has 
 CLAIMED = Gauge("mergeplan_jobs_claimed", "Jobs being worked on")
 BUDGET = Gauge("mergeplan_github_budget", "GitHub calls left, by installation", ["installation"])
 OWNERS = Gauge("mergeplan_owners", "Owners where the App is installed, by state", ["owner", "state"])
+
+# A series that begins with its first event hides that event from `increase()`.
+for _result in ("accepted", "duplicate", "ignored", "refused", "not_stored"):
+    DELIVERIES.labels(_result)
+for _result in ("done", "superseded", "put_off", "failed"):
+    JOBS.labels(_result)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import kubernetes_validate
 import pytest
 import yaml
+from pydantic import SecretStr
+from starlette.routing import Route
 
+from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.events import MAX_BYTES
+from mergeplan.bot.github.gateway import GitHub
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.service.app import WEBHOOK, build_pages
 from mergeplan.bot.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -20,7 +29,7 @@ DEPLOY = ROOT / "deploy"
 COMPOSE = DEPLOY / "compose/compose.yaml"
 KUSTOMIZATIONS = sorted((DEPLOY / "kubernetes").glob("*/kustomization.yaml"))
 OLDEST, NEWEST = "1.31", "1.37"  # of Kubernetes
-POD = ("spec", "template", "spec")
+INSIDE = {"/healthz", "/readyz", "/metrics"}  # routes of the service that nobody outside needs
 Json = dict[str, Any]
 
 
@@ -32,7 +41,14 @@ def objects(kustomization: Path) -> Iterator[Json]:
 
 EVERY = [entry for path in KUSTOMIZATIONS for entry in objects(path)]
 COMPOSED: Json = yaml.safe_load(COMPOSE.read_text())
-PODS = [entry["spec"]["template"]["spec"] for entry in EVERY if entry["kind"] == "Deployment"]
+
+
+def pod_of(deployment: Json) -> Json:
+    pod: Json = deployment["spec"]["template"]["spec"]
+    return pod
+
+
+PODS = [pod_of(entry) for entry in EVERY if entry["kind"] == "Deployment"]
 
 
 def name_of(entry: Json) -> str:
@@ -68,6 +84,29 @@ def test_a_kustomization_lists_every_file_and_makes_its_namespace(path: Path) ->
     assert [entry["metadata"]["name"] for entry in objects(path) if entry["kind"] == "Namespace"] == [
         listed["namespace"]
     ]
+
+
+@pytest.mark.parametrize("path", KUSTOMIZATIONS, ids=lambda path: path.parent.name)
+def test_what_kustomize_makes_is_valid_and_lies_in_its_namespace(path: Path) -> None:
+    program = shutil.which(os.environ.get("KUSTOMIZE", "kustomize"))
+    if not program:
+        pytest.skip("no kustomize: `make workflows` builds one")
+    command = [program, "build", str(path.parent)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+    built: list[Json] = list(yaml.safe_load_all(done.stdout))
+    namespace = yaml.safe_load(path.read_text())["namespace"]
+    placed = {entry["metadata"].get("namespace") for entry in built if entry["kind"] != "Namespace"}
+    images = [
+        image["image"] for entry in built if entry["kind"] == "Deployment" for image in pod_of(entry)["containers"]
+    ]
+
+    assert sorted(map(name_of, built)) == sorted(map(name_of, objects(path)))
+    assert placed == {namespace}
+    assert [image for image in images if ":" not in image] == []
+    for entry in built:
+        kubernetes_validate.validate(entry, NEWEST, strict=True)
 
 
 def test_every_variable_is_one_that_the_settings_know() -> None:
@@ -124,6 +163,52 @@ def test_a_container_is_confined_and_no_secret_is_in_its_environment(name: str) 
     assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
     assert not [variable for variable in service.get("environment", {}) if secret.search(variable)]
     assert "healthcheck" in service or service["restart"] == "no"
+
+
+def service_routes(home: Path) -> set[str]:
+    """The first part of the address of each of the service's routes."""
+    settings = Settings(home=home, webhook_secret=SecretStr("no-secret"), github_token=SecretStr("no-token"))
+    inbox = Inbox(f"sqlite:///{home}/bot.db")
+    routes = build_pages(BotContext(settings, inbox, cast(GitHub, object()), "nobody")).routes
+    inbox.close()
+    return {"/" + route.path.split("/")[1] for route in routes if isinstance(route, Route)} | {WEBHOOK}
+
+
+def test_the_ingress_leads_to_each_route_that_is_for_the_outside(tmp_path: Path) -> None:
+    (ingress,) = (entry["spec"] for entry in EVERY if entry["kind"] == "Ingress")
+    (rule,) = ingress["rules"]
+    services = {name_of(entry): entry["spec"]["ports"] for entry in EVERY if entry["kind"] == "Service"}
+
+    assert {entry["path"] for entry in rule["http"]["paths"]} == service_routes(tmp_path) - INSIDE
+    for backend in (entry["backend"]["service"] for entry in rule["http"]["paths"]):
+        assert backend["port"]["name"] in [port["name"] for port in services[f"Service/{backend['name']}"]]
+    assert [host for tls in ingress["tls"] for host in tls["hosts"]] == [rule["host"]]
+
+
+def test_the_ingress_takes_what_github_sends() -> None:
+    (annotations,) = (entry["metadata"]["annotations"] for entry in EVERY if entry["kind"] == "Ingress")
+
+    assert annotations["nginx.ingress.kubernetes.io/proxy-body-size"] == f"{MAX_BYTES // 2**20}m"
+
+
+def test_the_pages_name_every_route(tmp_path: Path) -> None:
+    service, kubernetes = ((ROOT / f"docs/guides/{name}.md").read_text() for name in ("service", "kubernetes"))
+    table = service.partition("\n## Health, numbers, logs\n")[2].partition("\n## ")[0]
+    routes = service_routes(tmp_path)
+
+    assert [route for route in routes if not re.search(rf"^\| .*`{route}[`/]", table, flags=re.MULTILINE)] == []
+    for page in (service, kubernetes):
+        assert [route for route in routes - INSIDE if f"`{route}`" not in page and f"`{route}/`" not in page] == []
+
+
+def test_the_ingress_and_prometheus_reach_the_service() -> None:
+    (policy,) = (entry["spec"] for entry in EVERY if name_of(entry) == "NetworkPolicy/mergeplan")
+    (pod,) = (pod for pod in PODS if pod["containers"][0]["name"] == "mergeplan")
+    (rule,) = policy["ingress"]
+    namespaces = [source["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"] for source in rule["from"]]
+
+    assert namespaces == ["ingress-nginx", "monitoring"]
+    assert [port["port"] for port in rule["ports"]] == [pod["containers"][0]["ports"][0]["containerPort"]]
 
 
 def test_each_service_finds_its_pods_and_each_policy_is_about_some() -> None:

@@ -20,21 +20,23 @@ from mergeplan.bot.service.pages import PATH, page_handler
 from mergeplan.bot.service.webhook import WebhookDoor
 from mergeplan.planner.errors import MergeplanError
 
+WEBHOOK = "/webhook"
 SHUT = ("suspended", "failing")  # a pause ends by itself: webhooks are taken in meanwhile
 
 
 def create_app(context: BotContext, limits: Limits | None = None) -> ASGIApp:
-    webhook, pages = WebhookDoor(context, limits or Limits()), _build_pages(context)
+    webhook, pages = WebhookDoor(context, limits or Limits()), build_pages(context)
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
         # Webhooks come by hundreds a second: they do without the layers of a framework.
-        is_webhook = scope["type"] == "http" and scope["path"] == "/webhook"
+        is_webhook = scope["type"] == "http" and scope["path"] == WEBHOOK
         await (webhook if is_webhook else pages)(scope, receive, send)
 
     return choose
 
 
-def _build_pages(context: BotContext) -> FastAPI:
+def build_pages(context: BotContext) -> FastAPI:
+    """Return all that the service answers but webhooks."""
     app = FastAPI(title="mergeplan", docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/healthz")
