@@ -17,6 +17,7 @@ from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import (
+    expands_aliases,
     has_captured_alias,
     has_misread_names,
     join_catalogs,
@@ -108,7 +109,7 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     doubtful = mistakes_keywords(tree, schemas)
     tree = normalize_query(tree)
     unknown = any(columns is None for columns in schemas.values())
-    if unknown or has_captured_alias(tree, schemas) or pivots_joins(tree):
+    if unknown or has_captured_alias(tree, schemas) or pivots_joins(tree) or expands_aliases(tree):
         return _Analysis(_unknown_shape(sql, tree, names))
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)
