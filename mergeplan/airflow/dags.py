@@ -14,12 +14,13 @@ from airflow.sdk import DAG, Asset, CronTriggerTimetable, MultipleCronTriggerTim
 
 from mergeplan.airflow.connections import PRODUCER
 from mergeplan.airflow.decisions import LOST_SECONDS
-from mergeplan.airflow.graph import ScheduledModel, ScheduleGraph, read_graph
+from mergeplan.airflow.graph import ScheduleGraph, read_graph
 from mergeplan.airflow.grouping import TaskModels, group_models
 from mergeplan.airflow.maintenance import FollowOperator, RestateOperator, VerbOperator
 from mergeplan.airflow.operators import ModelOperator, RunOperator, Wait
 from mergeplan.airflow.place import Place
 from mergeplan.airflow.selectors import task_options
+from mergeplan.airflow.task_doc import write_model_doc
 from mergeplan.selectors import find_unmatched
 
 LOGICAL_DATE = "{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"
@@ -195,7 +196,7 @@ class TaskMaker:
                 self.producer, settings.poll_seconds, settings.lost_seconds, options.get("timeout", settings.timeout)
             ),
             assets=assets,
-            doc_md="\n\n".join(_model_doc(model, titled=len(group.models) > 1) for model in group.models),
+            doc_md="\n\n".join(write_model_doc(model, titled=len(group.models) > 1) for model in group.models),
             **{**owner, **{name: value for name, value in options.items() if name != "timeout"}},
         )
 
@@ -206,15 +207,6 @@ def task_id_of(model: str) -> str:
     if safe == model and model != PRODUCER:
         return model
     return f"{safe}_{hashlib.sha256(model.encode()).hexdigest()[:8]}"
-
-
-def _model_doc(model: ScheduledModel, *, titled: bool) -> str:
-    due = f"{model.cron} {model.time_zone or 'UTC'}" if model.cron else "never"
-    facts = [f"`{model.kind}`, due {due}, in {model.path or 'no file'}", f"table `{model.table}`"]
-    facts += [f"audits: {', '.join(model.audits)}"] if model.audits else []
-    facts += [f"tags: {', '.join(model.tags)}"] if model.tags else []
-    title = [f"**{model.name}**", ""] if titled else []
-    return "\n".join([*title, model.description, "", *(f"- {fact}" for fact in facts)]).strip()
 
 
 def _dag_doc(graph: ScheduleGraph, settings: ModelTasks) -> str:

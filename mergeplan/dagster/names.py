@@ -43,8 +43,8 @@ def _label(text: str) -> str:
 def group(model: str) -> str:
     """Return the group of a model: its schema.
 
-    >>> group("lake.shop.orders"), group("orders")
-    ('shop', 'default')
+    >>> group("lake.shop.orders"), group("orders"), group("店.orders")
+    ('shop', 'default', 'default')
     """
     parts = model.split(".")
-    return word(parts[-2]) if len(parts) > 1 else "default"
+    return (word(parts[-2]) if len(parts) > 1 else "") or "default"

@@ -13,6 +13,7 @@ from mergeplan.dagster.grid import Grid
 from mergeplan.dagster.progress import Audited, Computed
 from mergeplan.dagster.translator import COMPUTED, MergeplanTranslator, get_check_name
 from mergeplan.dagster.versions import DATA_VERSION, UNSEEN, Input, provenance, table_data_version, view_version
+from mergeplan.markdown import code_block
 from mergeplan.planner.contract.base import Span
 from mergeplan.planner.contract.lines import AuditRow
 from mergeplan.planner.contract.schedule import ScheduledModel
@@ -126,7 +127,7 @@ class Recorder:
         if report.interval:
             metadata["mergeplan/interval"] = " - ".join(report.interval)
         if not audit.ok:
-            metadata["mergeplan/query"] = dg.MetadataValue.md(f"```sql\n{audit.query}\n```")
+            metadata["mergeplan/query"] = dg.MetadataValue.md(code_block(audit.query, "sql"))
             metadata["mergeplan/sample"] = dg.MetadataValue.json(
                 {"columns": list(audit.sample.columns), "rows": [list(row) for row in audit.sample.rows[:SHOWN_ROWS]]}
             )

@@ -175,8 +175,8 @@ class ViewText:
     """A view: its query, its comment and its properties.
 
     `columns`, if given, are all columns of the query, with comments. `ours` are the comments of earlier promotions. Any
-    other comment was written by a person, and stays if there is no new one. With `reads`, an existing view that reads
-    no table whose name begins with it belongs to others and is not touched.
+    other comment was written by a person, and stays if there is no new one. With `reads`, a pattern of
+    quoted names, an existing view that reads no such table belongs to others and is not touched.
     """
 
     name: str
@@ -327,7 +327,7 @@ class Catalog(Protocol):
         """Set the comments of a table's columns to these."""
 
     def drop_view(self, name: str, reads: str = "") -> None:
-        """Drop the view if it exists; with `reads`, only one that reads a table whose name begins with it."""
+        """Drop the view if it exists; with `reads`, a pattern, only one that reads such a table."""
 
     def drop_schema_if_empty(self, name: str) -> None:
         """Drop a schema that is empty."""

@@ -17,6 +17,7 @@ from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import (
+    expands_aliases,
     has_captured_alias,
     has_misread_names,
     join_catalogs,
@@ -108,7 +109,7 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     doubtful = mistakes_keywords(tree, schemas)
     tree = normalize_query(tree)
     unknown = any(columns is None for columns in schemas.values())
-    if unknown or has_captured_alias(tree, schemas) or pivots_joins(tree):
+    if unknown or has_captured_alias(tree, schemas) or pivots_joins(tree) or expands_aliases(tree):
         return _Analysis(_unknown_shape(sql, tree, names))
     try:
         qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)
@@ -128,8 +129,8 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     """
     own_parent = _build_own_parent(model, parents, memory) if model.reads_itself else {}
     shape = shape_of(model.sql, {**parents, **own_parent}, model.time_column, memory)
-    if model.kind.is_embedded and (names := names_with_capitals(model.sql)):
-        shape = replace(shape, text=Digests().hash_texts("spelled", shape.text, *sorted(names.values())))
+    if model.kind.is_embedded:
+        shape = _add_spelling(shape, model.sql, parents)
     by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)
     if by_rules and not model.misread and (not own_parent or shape.own is not None):
         return follow_itself(shape, model.name) if own_parent else shape
@@ -152,6 +153,24 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     if own_parent or model.misread or model.shaping:
         return text_shape
     return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch)
+
+
+def _add_spelling(shape: Shape, sql: str, parents: Mapping[str, Parent]) -> Shape:
+    """Return the shape of an embedded query, whose readers see the case of its names."""
+    # The names that its star returns are those of another embedded query.
+    spelled = _as_written(sql) if _has_star(sql) and any(parent.is_spelled for parent in parents.values()) else ""
+    names = [*sorted(names_with_capitals(sql).values()), *([spelled] if spelled else [])]
+    text = Digests().hash_texts("spelled", shape.text, *names) if names else shape.text
+    return replace(shape, text=text, spelled=spelled)
+
+
+@lru_cache(maxsize=1024)
+def _has_star(sql: str) -> bool:
+    try:
+        tree = tree_of(sql)
+    except FAILURES:
+        return True
+    return isinstance(tree, exp.Query) and tree.is_star
 
 
 @lru_cache(maxsize=1024)
@@ -271,6 +290,7 @@ def _build_analysis(
     }
     # The fields of STRUCT(*) are named as written; without capitals, qualification cannot have changed them.
     lower = all(identifier.name == identifier.name.lower() for identifier in written.find_all(exp.Identifier))
+    lower = lower and not any(parent.is_spelled for parent in parents.values())
     schema = {name: parent.columns or () for name, parent in parents.items()}
     query = Query(tables, schema, lower)
     is_dated = any(parameter.name.startswith(("start_", "end_")) for parameter in tree.find_all(exp.Parameter))

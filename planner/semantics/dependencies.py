@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from mergeplan.planner.semantics.query.algebra import ROW, Block, Part, Ref, Relation, Source
 from mergeplan.planner.semantics.query.sources import (
@@ -21,6 +22,8 @@ from mergeplan.planner.semantics.query.sources import (
 
 Columns: TypeAlias = frozenset[tuple[str, str]]  # (table, column)
 NONE: Columns = frozenset()
+# A block is reached by each value over it: without these, nested subqueries would take exponential time.
+_DECIDING: WeakKeyDictionary[Block, Columns] = WeakKeyDictionary()
 
 
 def source_columns(part: Part) -> Columns:
@@ -38,9 +41,12 @@ def source_columns(part: Part) -> Columns:
 
 def depends_on(block: Block) -> Columns:
     """Return the columns that decide which rows a block has."""
-    # A join that finds at most one row, and keeps every row, does not change which rows there are.
-    steps = (step.source for step in block.steps if not step.is_lookup)
-    return NONE.union(*(_row_columns(source) for source in (*block.sources, *steps)), _union_columns(block.where))
+    if (columns := _DECIDING.get(block)) is None:
+        # A join that finds at most one row, and keeps every row, does not change which rows there are.
+        steps = (step.source for step in block.steps if not step.is_lookup)
+        rows = (_row_columns(source) for source in (*block.sources, *steps))
+        columns = _DECIDING[block] = NONE.union(*rows, _union_columns(block.where))
+    return columns
 
 
 def tables_in(block: Block) -> frozenset[str]:

@@ -50,6 +50,8 @@ _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ
 RANDOM_CALL, NAMES = "chance", "names"  # keys of what `normalize` notes on a node
 ROWS = "the rows of this query"  # placeholder in a window until the query's block is known
 _OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
+# A column of a subquery is expanded wherever it is used, so that each level may double the one below.
+TERMS_MAX = 100_000
 COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
 _INT = range(-(2**31) + 1, 2**31)
 
@@ -91,6 +93,8 @@ class _Expression:
         if multiplies_rows(node):
             raise Opaque("a function that returns rows inside an expression")
         value = self._translate_by_kind(node)
+        if isinstance(value, Term) and value.size > TERMS_MAX:
+            raise Opaque("expressions that expand to that many")
         if (is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(node, value):
             parts = value.parts if isinstance(value, Term) else (value,)
             # Marked here and not in `_translate_by_kind`: every spelling of a non-deterministic function is marked.

@@ -10,6 +10,7 @@ from mergeplan.planner.semantics.expressions import NAMES, RANDOM_CALL, encode_c
 from mergeplan.planner.semantics.query.row_order import mark_stars
 from mergeplan.planner.semantics.spark.spark_functions import is_random
 
+_COLUMNS_MAX = 20_000  # of an output
 WRITTEN = "written"  # marks nodes of the original query, as against those that qualification adds
 
 
@@ -229,6 +230,19 @@ def has_captured_alias(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | N
         filters = [select.args[clause] for clause in ("having", "qualify") if select.args.get(clause)]
         if risky and any(risky & _bare_names(clause) for clause in filters):
             return True
+    return False
+
+
+def expands_aliases(tree: exp.Expr) -> bool:
+    """Return True if aliases that use aliases of the same SELECT expand to very many columns, as qualification does."""
+    for select in tree.find_all(exp.Select):
+        sizes = dict[str, int]()
+        for output in select.selects:
+            columns = [column.name.lower() for column in output.find_all(exp.Column) if not column.table]
+            size = 1 + sum(sizes.get(name, 1) for name in columns)
+            if size > _COLUMNS_MAX:
+                return True
+            sizes[output.alias_or_name.lower()] = size
     return False
 
 

@@ -27,6 +27,7 @@ class Parent:
     audited: Keys = ()  # each identifies a row, by the audits of the model
     stated: tuple[str, ...] = ()  # columns whose type comes from its query, not only from a declaration
     is_open: bool = False  # the table may have other columns besides
+    is_spelled: bool = False  # an embedded query: a star over it may return names with capitals
 
 
 def narrow_parents(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:

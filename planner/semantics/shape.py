@@ -55,6 +55,7 @@ class Shape:
     reads_batch: bool = True  # it has dates of the interval
     by_batch: bool = True  # what it returns for two intervals may differ from what it returns for both as one
     obstacle: str = ""  # the construct because of which there is no `relation`, as a noun phrase
+    spelled: str = ""  # the text of an embedded query whose star returns names of another one, in an unknown case
     itself: Reads | None = None  # of its own table, as it was before the batch, where it is followed over that too
     source: Source | None = field(default=None, compare=False, repr=False, metadata={"json": False})
 

@@ -39,7 +39,7 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
     )
     meaning = replace(meaning, keys=_table_keys(model, shape), relies=shape.relies)
     meaning = meaning if model.kind.is_stored else replace(meaning, order=table_digest.order)
-    meaning = _keep_spelling(model, meaning) if model.kind.is_embedded else meaning
+    meaning = _keep_spelling(model, meaning, shape.spelled) if model.kind.is_embedded else meaning
     meaning = _apply_declared_types(model, _apply_kind(model, meaning, began, shape), dict(shape.stated))
     return _apply_properties(model, _add_history_columns(model, meaning))
 
@@ -50,18 +50,18 @@ def _apply_properties(model: Model, meaning: Meaning) -> Meaning:
     return replace(meaning, rows=rows, keys=(), types=()) if texts else meaning
 
 
-def _keep_spelling(model: Model, meaning: Meaning) -> Meaning:
+def _keep_spelling(model: Model, meaning: Meaning, spelled: str) -> Meaning:
     """Return the meaning with the columns of an embedded query in the case in which they are written.
 
     The query is part of its readers' text, and `TO_JSON(STRUCT(e.*))` shows the names. A table or a view has its own
-    schema in between.
+    schema in between. `spelled` stands for names that are not known: those of a star over another embedded query.
     """
     names = names_with_capitals(model.sql)
+    spellings = ((name, value, names.get(name, spelled)) for name, value in meaning.columns)
     columns = (
-        (name, _digest_parts("spelled", value, names[name]) if name in names else value)
-        for name, value in meaning.columns
+        (name, _digest_parts("spelled", value, spelling) if spelling else value) for name, value, spelling in spellings
     )
-    return replace(meaning, columns=tuple(columns))
+    return replace(meaning, columns=tuple(columns), is_spelled=bool(spelled))
 
 
 def _table_keys(model: Model, shape: Shape) -> Keys:

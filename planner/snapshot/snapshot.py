@@ -14,6 +14,7 @@ from mergeplan.planner.model.property import Facet
 from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.naming import DEFAULT, Naming, partition_text
 from mergeplan.planner.semantics.audited_keys import Keys, keys_from_audits
+from mergeplan.planner.semantics.columns import names_with_capitals
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.semantics.types import certain_types
@@ -40,6 +41,7 @@ class Meaning:
     order: str = ""  # of the rows of a view, as far as its text says; a table's rows have none
     keys: Keys = ()  # no two rows agree in all the columns of one, by the query
     relies: tuple[tuple[str, Keys], ...] = ()  # of what it reads, by which it may be that nothing is chance
+    is_spelled: bool = False  # an embedded query whose star returns names of another one, maybe with capitals
 
     @property
     def table_digest(self) -> TableDigest:
@@ -156,7 +158,8 @@ class Snapshot:
                 is_open=self.model.open_columns,
             )
         chance = self.meaning.volatile, self.meaning.volatile_rows
-        return Parent(self.table_columns, *chance, self.meaning.types, keys, audited)
+        is_spelled = self.meaning.is_spelled or (self.kind.is_embedded and bool(names_with_capitals(self.model.sql)))
+        return Parent(self.table_columns, *chance, self.meaning.types, keys, audited, is_spelled=is_spelled)
 
     @cached_property
     def seen(self) -> str:

@@ -5,24 +5,37 @@ Views that others made are replaced only on request (`promotion.replaces_views`,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.naming import PROD, quote_name
-from mergeplan.planner.snapshot.environment import View
+from mergeplan.planner.snapshot.environment import Environment, View
 
 
 def versions_of(view: View) -> str:
-    """Return the prefix of every version's name of the view's table in a query; a version has no underscore."""
-    return f"{quote_name(view.table.rpartition('__')[0])[:-1]}__"
+    """Return a pattern of every version's name of the view's table in a query.
+
+    A version has no two underscores: `s__t__dev__v1` is a version of `s.t__dev`, and not of `s.t`.
+    """
+    prefix = f"{quote_name(view.table.rpartition('__')[0])[:-1]}__"
+    return f"{re.escape(prefix)}(?:[^`_]|_(?!_))+`"
 
 
-def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *, replaces: bool) -> None:
-    """Raise Refused if a table, or a view of others, has the name of a view that will be created.
+def check_unoccupied(
+    views: Iterable[View],
+    environment: str,
+    engine: Engine,
+    environments: Callable[[], Iterable[Environment]],
+    *,
+    replaces: bool,
+) -> None:
+    """Raise Refused if a table, a view of others or of another environment has the name of a view to be created.
 
     The names in each schema are listed, and only objects with the name of such a view are described.
     """
+    occupied = list[View]()
     views_by_schema: dict[str, list[View]] = {}
     for view in views:
         views_by_schema.setdefault(view.name.rpartition(".")[0], []).append(view)
@@ -30,12 +43,28 @@ def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *,
         object_names = {name.lower() for name in engine.catalog.objects(schema)}
         for view in schema_views:
             if view.name.rpartition(".")[2].lower() in object_names:
-                _check_one(view, environment, engine, replaces=replaces)
+                occupied.append(view)
+    if occupied:
+        _check_other_environments(occupied, [other for other in environments() if other.name != environment])
+    for view in occupied:
+        _check_one(view, environment, engine, replaces=replaces)
+
+
+def _check_other_environments(views: Iterable[View], others: Iterable[Environment]) -> None:
+    """Raise Refused for a view of another environment: `shop.t__dev` may be in prod, and that of `shop.t` in `dev`."""
+    for other in others:
+        for view in views:
+            if standing := other.views_by_name.get(view.name):
+                raise Refused(
+                    f"`{view.name}` is the view of `{standing.model}` in `{other.name}`, and the view of "
+                    f"`{view.model}` is to stand there.",
+                    hint="Call the environment or the model something else.",
+                )
 
 
 def _check_one(view: View, environment: str, engine: Engine, *, replaces: bool) -> None:
     standing = engine.catalog.standing(view.name)
-    if standing is None or (standing.is_view and (replaces or versions_of(view) in standing.sql)):
+    if standing is None or (standing.is_view and (replaces or re.search(versions_of(view), standing.sql))):
         return
     occupant = "a view that mergeplan did not make" if standing.is_view else "a table"
     hint = "Rename or drop it."

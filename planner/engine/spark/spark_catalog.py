@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from mergeplan.planner.engine.protocol import Standing, Stands, ViewText
@@ -98,7 +99,7 @@ class SparkCatalog:
                 condition="EXPECT_VIEW_NOT_TABLE",
             )
         text = self._view_text(name, description)
-        if view.reads not in text:
+        if not re.search(view.reads, text):
             raise QueryError(
                 f"{name} is a view that mergeplan did not make.", hint="Rename or drop it.", condition="VIEW_OF_OTHERS"
             )
@@ -149,7 +150,7 @@ class SparkCatalog:
             if (
                 reads
                 and (description := describe_table(self._sessions, name))
-                and reads not in self._view_text(name, description)
+                and not re.search(reads, self._view_text(name, description))
             ):
                 return
             self._run_statement(f"DROP VIEW IF EXISTS {quote_name(name)}")

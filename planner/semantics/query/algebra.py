@@ -47,6 +47,11 @@ class Term:
         return self.own_volatile or any(not isinstance(part, str) and part.volatile for part in self.parts)
 
     @cached_property
+    def size(self) -> int:
+        """The number of terms when it is written out: one value that is used twice counts twice."""
+        return 1 + sum(part.size for part in self.parts if isinstance(part, (Term, Ref, Relation)))
+
+    @cached_property
     def free(self) -> frozenset[Source]:
         """The sources of enclosing blocks that it refers to."""
         return NOTHING.union(*(part.free for part in self.parts if not isinstance(part, str)))
@@ -61,6 +66,11 @@ class Ref:
 
     source: Source
     inner: Part
+
+    @cached_property
+    def size(self) -> int:
+        """The number of terms and references when it is written out."""
+        return 1 + (self.inner.size if isinstance(self.inner, (Term, Ref)) else self.source.column_size(self.inner))
 
     @cached_property
     def volatile(self) -> bool:
@@ -129,6 +139,10 @@ class Source(ABC):
     def column_volatile(self, inner: Part) -> bool:
         """Return True if a value of its rows is non-deterministic."""
         return not isinstance(inner, str) and inner.volatile
+
+    def column_size(self, name: Part) -> int:
+        """Return the size of a column that has only a name here."""
+        return 0
 
     def column_type(self, inner: Part) -> str | None:
         """Return the Spark type of a value of its rows, or None if it is unknown."""
@@ -227,6 +241,11 @@ class Relation:
 
     block: Block
     columns: Mapping[str, Value] = field(default_factory=dict)
+
+    @cached_property
+    def size(self) -> int:
+        """The size of all columns."""
+        return sum(value.size for value in self.columns.values())
 
     @cached_property
     def volatile(self) -> bool:

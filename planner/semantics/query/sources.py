@@ -203,6 +203,9 @@ class Generated(Source):
         # already.
         return self.call.volatile and not (isinstance(self.call, Term) and self.call.op == "maybe rows")
 
+    def column_size(self, name: Part) -> int:
+        return self.call.size
+
     def column_volatile(self, inner: Part) -> bool:
         return self.call.volatile or super().column_volatile(inner)
 
@@ -320,6 +323,9 @@ class Union(Source):
     def column_volatile(self, inner: Part) -> bool:
         return any(column_at(branch, inner).volatile for branch in self.branches)
 
+    def column_size(self, name: Part) -> int:
+        return sum(column_at(branch, name).size for branch in self.branches)
+
     def column_collated(self, inner: Part) -> bool:
         return any(is_collated(column_at(branch, inner)) for branch in self.branches)
 
@@ -373,6 +379,13 @@ class Compound(Source):
     def parts(self) -> tuple[Part, ...]:
         columns = (value for relation in self.relations for value in relation.columns.values())
         return (*(relation.block for relation in self.relations), *columns, *self.arguments)
+
+    def column_size(self, name: Part) -> int:
+        return self._size
+
+    @cached_property
+    def _size(self) -> int:
+        return sum(value.size for relation in self.relations for value in relation.columns.values())
 
     @property
     def inner_sources(self) -> frozenset[Source]:
