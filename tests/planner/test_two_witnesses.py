@@ -60,6 +60,16 @@ def test_a_wrong_claim_is_denied(engine: SparkEngine, before: str, after: str) -
     assert checks["m.base"].state is CheckState.DISAGREES
 
 
+def test_a_reader_of_a_new_struct_with_an_odd_name_is_checked(engine: SparkEngine) -> None:
+    def write_models(text: str) -> Models:
+        return {**write_project(text), **project(model("m.reader", "SELECT id FROM m.base"))}
+
+    edited = BASE.replace("price", "price, named_struct('c d', 2) AS pair")
+    checks = witness(engine, write_models(BASE), write_models(edited)).checks
+
+    assert checks["m.reader"].state is CheckState.AGREES
+
+
 def two_forms(first: str, later: str) -> Models:
     sql = (
         f"SELECT * FROM ({first}) AS first_run WHERE NOT EXISTS(SELECT 1 FROM m.t)"

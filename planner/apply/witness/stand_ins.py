@@ -58,6 +58,9 @@ class StandIns:
             {**existing_snapshots, **old_snapshots},
             self.plan.new.snapshots,
         )
+        self._embedded: tuple[Mapping[str, Model], ...] = tuple(
+            {name: one.model for name, one in side.items() if one.kind.is_embedded} for side in self.sides
+        )
 
     def query(self, snapshot: Snapshot, side: int, same: Mapping[str, tuple[str, ...]]) -> str:
         """Return the query of a model over the stand-ins of one side; raise ColumnsUnknown.
@@ -65,7 +68,7 @@ class StandIns:
         `same` maps parents to the columns that hold the same values as before.
         """
         model = snapshot.model
-        embedded = {name: one.model for name, one in self.sides[side].items() if one.kind.is_embedded}
+        embedded = self._embedded[side]
         projected = reads_projections(model, embedded)
         names = sorted(_names_read(model, embedded, self.sides[side]))
         tables = {name: self._view_of(name, side, same, projected) for name in names}
@@ -79,9 +82,7 @@ class StandIns:
         Any name of the query that is found among shared columns is found there without the added columns too. The new
         query alone does not show a column that was removed or moved.
         """
-        old_embedded, new_embedded = (
-            {name: one.model for name, one in side.items() if one.kind.is_embedded} for side in self.sides
-        )
+        old_embedded, new_embedded = self._embedded
         if old.model != new.model or old_embedded != new_embedded or new.model.reads_itself:
             return False
         projected = reads_projections(new.model, new_embedded)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
+from pyspark.sql.types import StructType
+
+from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair, TableView
 from mergeplan.planner.engine.spark.errors import is_spark, translate_error
 from mergeplan.planner.engine.spark.plans.terms import DISTINCT, RULES, PlanText, common_term
 from mergeplan.planner.engine.spark.sessions import wrap_query
+from mergeplan.planner.engine.spark.type_text import type_text
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import quote_column
@@ -24,6 +28,7 @@ SETTINGS = {
     "spark.sql.optimizer.collapseProjectAlwaysInline": "true",  # an alias is what it stands for
     "spark.sql.optimizer.windowGroupLimitThreshold": "-1",  # it makes a filter by rank a node of its own
 }
+OTHER = "mergeplan_other"
 LEAF = re.compile(r"[\s:+-]*LogicalRDD \[")  # the line that lists all columns of a table
 # By these alone the optimizer finds the columns that a query reads, in a tenth of the time.
 PRUNING = frozenset({
@@ -54,6 +59,11 @@ class PlanComparing:
         self._jvm = spark._jvm
         self._context = spark.sparkContext._jsc
         self._optimizer: Any = None
+        # Each package on the way to a class costs a search of all jars.
+        self._some = spark._jvm.scala.Some
+        self._schema = spark._jvm.org.apache.spark.sql.types.StructType
+        self._project = spark._jvm.org.apache.spark.sql.catalyst.plans.logical.Project
+        self._catalog = self._java.sessionState().catalog()
         self._tried_views: frozenset[str] = frozenset()
         self._rules = RULES
         for key, value in settings:
@@ -62,6 +72,10 @@ class PlanComparing:
         for key, value in SETTINGS.items():
             spark.conf.set(key, value)
         self._other: Any = self._build_frame("x INT")
+        self._other.createOrReplaceGlobalTempView(OTHER)
+        self._view = self._catalog.getRawGlobalTempView(OTHER).get()
+        self._metadata = self._view.tableMeta()
+        self._catalog.dropGlobalTempView(OTHER)
         self._all_but_pruning = ",".join(self._list_rules() - {f"{CATALYST}.{rule}" for rule in PRUNING})
 
     def compare(self, analysis: Analysis) -> Iterator[PairResult]:
@@ -80,11 +94,11 @@ class PlanComparing:
                     yield self._judge_pair(pair, broken)
             finally:
                 for name in names:
-                    self._java.catalog().dropGlobalTempView(name)
+                    self._catalog.dropGlobalTempView(name)
 
     def _create_stand_ins(self, analysis: Analysis, names: list[str]) -> dict[str, str]:
         """Create tables and views, and add their names; return the error of each view that Spark refuses."""
-        frames: dict[str, Any] = {}
+        tables: dict[str, Any] = {}
         broken: dict[str, str] = {}
         texts = " ".join(view.sql for view in analysis.views if not view.table)
         texts += " ".join(text for pair in analysis.pairs for text in (pair.first, pair.second))
@@ -92,19 +106,30 @@ class PlanComparing:
             named = (f"{quote_column(column.name)} {column.type}" for column in table.columns)
             schema = ", ".join((f"{table.name} INT", *named))  # a column that nothing reads identifies the table
             with _as_query_error(""):
-                frames[table.name] = self._build_frame(schema)
+                tables[table.name] = self._build_frame(schema).queryExecution().analyzed()
                 if table.name in texts:
-                    frames[table.name].createOrReplaceGlobalTempView(table.name)
+                    self._create_view(table.name, tables[table.name])
                     names.append(table.name)
         for view in analysis.views:
             try:
                 with _as_query_error(view.sql):
-                    frame = frames[view.table].drop(view.table) if view.table else self._query_frame(view.sql)
-                    frame.createOrReplaceGlobalTempView(view.name)
+                    self._create_view(view.name, self._plan_view(view, tables))
                 names.append(view.name)
             except QueryError as error:  # the pairs that read it report it
                 broken[view.name] = error.message
         return broken
+
+    def _create_view(self, name: str, plan: Any) -> None:
+        """Create a temporary view of an analysed plan, as Spark's command does, which itself is planned and run."""
+        self._catalog.createGlobalTempView(name, self._view.copy(self._metadata, self._some(plan)), True)
+
+    def _plan_view(self, view: TableView, tables: Mapping[str, Any]) -> Any:
+        """Return the analysed plan of a view; of a whole table, all columns but the first, which identifies it."""
+        if not view.table:
+            return self._query_frame(view.sql).queryExecution().analyzed()
+        plan = self._project(tables[view.table].output().tail(), tables[view.table])
+        plan.setAnalyzed()
+        return plan
 
     def _list_rules(self) -> set[str]:
         optimizer = self._java.sessionState().optimizer()
@@ -113,7 +138,7 @@ class PlanComparing:
         return {str(batch.apply(index).ruleName()) for batch in rules for index in range(batch.length())}
 
     def _build_frame(self, schema: str) -> Any:
-        fields = self._jvm.org.apache.spark.sql.types.StructType.fromDDL(schema)
+        fields = self._schema.fromDDL(schema)
         return self._java.createDataFrame(self._context.emptyRDD(), fields)
 
     def _query_frame(self, sql: str) -> Any:
@@ -249,9 +274,8 @@ def _seed_call(match: re.Match[str]) -> str:
 
 
 def _frame_columns(frame: Any) -> tuple[Column, ...]:
-    schema = frame.schema()
-    fields = (schema.apply(index) for index in range(schema.length()))
-    return tuple(Column(field.name().lower(), field.dataType().simpleString()) for field in fields)
+    fields = StructType.fromJson(json.loads(frame.schema().json())).fields
+    return tuple(Column(field.name.lower(), type_text(field.dataType)) for field in fields)
 
 
 def _output_types(columns: tuple[Column, ...], names: tuple[str, ...] | None) -> list[tuple[str, str]] | None:
