@@ -32,6 +32,18 @@ export PIP_RETRIES ?= 10
 export UV_HTTP_RETRIES ?= 10
 unexport PYTHONDONTWRITEBYTECODE  # each process of the tests would compile what the one before it compiled
 
+# Setting up says each step in one line, and how many packages an environment got.
+define create-venv
+@echo "Creating $(@D) with Python $$($(PYTHON) -c 'import platform; print(platform.python_version())')"
+@$(PYTHON) -m venv $(@D)
+endef
+define create-pinned-venv
+$(create-venv)
+@echo "Installing the packages of $(filter %.txt,$^)"
+@$(@D)/bin/pip install --disable-pip-version-check --quiet --requirement $(filter %.txt,$^)
+endef
+count-packages = @echo "Installed $$(ls -d $(@D)/lib/python3*/site-packages/*.dist-info | wc -l) packages in $(@D)"
+
 .PHONY: docs docs-serve pictures vscode
 .PHONY: help demo test test-matrix lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
 .PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release bench-editor bench-witness
@@ -96,45 +108,47 @@ prove: $(READY) $(ARCHIVE) $(PROOFS:%=%/.ready) $(VENV)/.group-docs  # what take
 
 # pyspark is that of our own environment, as links of its files: the isolated child follows no link out of a library.
 $(DBT)/.ready: $(READY) tests/planner/dbt/requirements.txt
-	@$(PYTHON) -m venv $(DBT)
-	@$(DBT)/bin/pip install --disable-pip-version-check --quiet --requirement tests/planner/dbt/requirements.txt
+	$(create-pinned-venv)
 	@$(BIN)/python -c 'import pathlib, pyspark; print(pathlib.Path(pyspark.__file__).parents[1])' \
 		| while read -r libraries; do for name in pyspark py4j; do \
 			rm -rf $(DBT)/lib/python3*/site-packages/$$name; \
 			cp -al "$$libraries/$$name" $(DBT)/lib/python3*/site-packages/; done; done
+	$(count-packages)
 	@touch $@
 
 # Other dbts and that of Databricks, which compile alone: they need no pyspark. What runs the latter lends it ours.
 .venv-dbt-%/.ready: tests/planner/dbt/requirements-%.txt
-	@$(PYTHON) -m venv .venv-dbt-$*
-	@.venv-dbt-$*/bin/pip install --disable-pip-version-check --quiet --requirement $<
+	$(create-pinned-venv)
+	$(count-packages)
 	@touch $@
 
 # pip cannot leave a dependency out, and uv can.
 .venv-dbt-1.12/.ready: tests/planner/dbt/requirements-1.12.txt tests/planner/dbt/left-out.txt
-	@$(PYTHON) -m venv $(@D)
+	$(create-venv)
 	@$(@D)/bin/pip install --disable-pip-version-check --quiet uv
+	@echo "Installing the packages of $<"
 	@VIRTUAL_ENV=$(@D) $(@D)/bin/uv pip install --quiet --override tests/planner/dbt/left-out.txt --requirement $<
+	$(count-packages)
 	@touch $@
 
 # Programs of others that read what `mergeplan docs --format dbt` writes.
 $(CONSUMERS)/.ready: tests/planner/exports/requirements.txt
-	@$(PYTHON) -m venv $(CONSUMERS)
-	@$(CONSUMERS)/bin/pip install --disable-pip-version-check --quiet --requirement tests/planner/exports/requirements.txt
+	$(create-pinned-venv)
+	$(count-packages)
 	@touch $@
 
 # An Airflow that runs mergeplan: as on a worker, Spark is in the Python of the command alone.
 $(AIRFLOW)/.ready: $(READY) tests/airflow/requirements.txt
-	@$(PYTHON) -m venv $(AIRFLOW)
-	@$(AIRFLOW)/bin/pip install --disable-pip-version-check --quiet --requirement tests/airflow/requirements.txt
+	$(create-pinned-venv)
+	$(count-packages)
 	@echo "$(CURDIR)" > $$(echo $(AIRFLOW)/lib/python3*/site-packages)/mergeplan.pth
 	@touch $@
 
 # Dagster and what mergeplan.dagster imports; mergeplan itself runs in our own environment, as a process.
 $(DAGSTER)/.ready: pyproject.toml tests/dagster/requirements.txt
-	@$(PYTHON) -m venv $(DAGSTER)
-	@$(DAGSTER)/bin/pip install --disable-pip-version-check --quiet --requirement tests/dagster/requirements.txt
+	$(create-pinned-venv)
 	@$(DAGSTER)/bin/pip install --disable-pip-version-check --quiet --no-deps --editable .
+	$(count-packages)
 	@touch $@
 
 prove-lakehouse: $(READY) $(ARCHIVE) $(DBT)/.ready .venv-dbt-databricks/.ready  # a process has one Spark, and a Spark one format
@@ -161,7 +175,11 @@ bench-peer: $(READY) $(PEER)/.ready
 	@$(BIN)/python -m benchmarks.peer $(PEER)/bin/sqlmesh
 
 $(PEER)/.ready:
-	@$(PYTHON) -m venv $(PEER) && $(PEER)/bin/pip install --quiet sqlmesh && touch $@
+	$(create-venv)
+	@echo "Installing sqlmesh"
+	@$(PEER)/bin/pip install --disable-pip-version-check --quiet sqlmesh
+	$(count-packages)
+	@touch $@
 
 bench-quickstart: $(READY)
 	@$(BIN)/python -m benchmarks.quickstart
@@ -211,6 +229,7 @@ release-check: $(READY) $(VENV)/.group-release
 	@PYTHON=$(BIN)/python release/rehearse $(TAG)
 
 $(VENV)/.group-%: $(READY)  # what only some targets need
+	@echo "Installing the packages of the group $* into $(VENV)"
 	@$(PIP) install --no-compile --constraint requirements.lock --group $*
 	@touch $@
 
@@ -239,23 +258,27 @@ lock: $(READY)  # the newest of everything that fits pyproject.toml
 	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --group release --group workflows --group coverage --editable ".[demo]"
 	@{ $(BIN)/python -m pip freeze --exclude-editable; grep '^pyspark-client==' requirements.lock; } | LC_ALL=C sort -f -t= -k1,1 -o requirements.lock
 
-# pyspark comes as source, 450 MB: its wheel is not compressed. Modules are compiled on all cores, and only those that are
-# imported often.
+# pyspark comes as source, 450 MB: its wheel is not compressed, and it is installed first, so that a line says what takes
+# long. Modules are compiled on all cores, and only those that are imported often.
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "mergeplan needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
-	@echo "Setting up $(VENV) (a minute or two, once)..."
-	@$(PYTHON) -m venv $(VENV)
+	$(create-venv)
 	@printf '[bdist_wheel]\ncompression = stored\n' > $(VENV)/build.cfg
 	@$(PIP) install --no-compile --upgrade "pip>=25.1"
+	@echo "Installing $$(grep '^pyspark==' requirements.lock) (450 MB, a minute or two, once)"
 	@DIST_EXTRA_CONFIG="$(CURDIR)/$(VENV)/build.cfg" \
-		$(PIP) install --no-compile --constraint requirements.lock --group dev --editable ".[demo]"
+		$(PIP) install --no-compile --no-deps --constraint requirements.lock pyspark
+	@echo "Installing mergeplan's other packages, and those of its tests (half a minute, once)"
+	@$(PIP) install --no-compile --constraint requirements.lock --group dev --editable ".[demo]"
+	$(count-packages)
+	@echo "Compiling them (once)"
 	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x $(SELDOM) $(VENV)/lib || true
 	@touch $@
 
 # `make test` starts many Sparks. Each has half the work with the archive, and to make it costs what eight of them save.
 $(ARCHIVE): $(READY)
-	@echo "Making an archive of Spark's classes for the tests (a minute, once)..."
+	@echo "Building Spark's class archive for the tests (a minute, once)"
 	@mkdir -p -m 700 $(@D)
 	@MERGEPLAN_SPARK_ARCHIVE="$(CURDIR)/$(@D)" \
 		$(BIN)/python -P -s -m mergeplan.planner.engine.spark.process.archive_maker || true  # without it they are slower

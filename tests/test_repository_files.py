@@ -73,3 +73,18 @@ def test_the_dev_container_runs_targets_of_the_makefile() -> None:
 
     assert set(targets) <= {".venv/.ready", *re.findall(r"^([\w-]+):", makefile, flags=re.MULTILINE)}
     assert {str(port) for port in container["forwardPorts"]} == container["portsAttributes"].keys()
+
+
+@pytest.mark.parametrize("environment", [".venv", ".venv-dbt", ".venv-dbt-1.12", ".venv-consumers", ".venv-dagster"])
+def test_setting_up_says_what_it_creates_installs_and_has_installed(environment: str) -> None:
+    command = ["make", "--dry-run", "--always-make", "--no-print-directory", f"{environment}/.ready"]
+    environ = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}  # of the make that runs us
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=True)
+    steps = re.findall(r'(?m)^echo "(.*)"$', done.stdout.partition(f"-m venv {environment}\n")[2])
+
+    assert f'echo "Creating {environment} with Python' in done.stdout
+    assert [step.split()[0] for step in steps[:2]] == [
+        "Installing",
+        "Installing" if environment == ".venv" else "Installed",
+    ]
+    assert steps[-1].startswith("Compiling") or steps[-1].endswith(f"packages in {environment}")
