@@ -18,6 +18,7 @@ from mergeplan.bot.child.packages import packages_folder, read_file
 from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, isolation_variables, project_home, run_planner
 from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
 from mergeplan.bot.child.requirements import FILES, MOST_CHARACTERS
+from mergeplan.bot.child.spark_turns import SparkTurns
 from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.git.call import BadCommit, CheckoutFailed
@@ -88,6 +89,7 @@ class PlannerCall:
     own_code: bool = False  # the change brings code of its own
     is_fork: bool = False  # the folder is a fork's, which nobody has merged
     is_silent: bool = False  # the verb prints no lines: it writes a file
+    is_alone: bool = False  # no plan of another pull request uses the project's Spark meanwhile
 
 
 @dataclass
@@ -106,6 +108,7 @@ class BotContext:
     notifications: Notifications = field(default_factory=Notifications)
     tracing: Tracing = field(default_factory=Tracing)
     reader: RepositoryReader = field(default_factory=RepositoryReader)
+    turns: SparkTurns = field(default_factory=SparkTurns)
     _checkouts: dict[str, Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -180,6 +183,19 @@ class BotContext:
             yield file
         finally:
             file.unlink(missing_ok=True)
+
+    def plan_in_turn(
+        self, call: PlannerCall, *, on_event: Callable[[Line], None], should_stop: Callable[[], str]
+    ) -> Finished:
+        """Plan a pull request beside others, or alone; errors as `plan`."""
+
+        def stop() -> str:
+            return SHUTDOWN if self.closing.is_set() else should_stop()
+
+        with self.turns.take(call.job.repository, call.run_id, alone=call.is_alone, should_stop=stop) as stopped:
+            if stopped:
+                return self._raise_if_shutdown(call, Finished((), 1, stopped))
+            return self.plan(call, on_event=on_event, should_stop=should_stop)
 
     def plan(
         self,

@@ -49,6 +49,7 @@ class PlanRun:
     spark_ui: str = ""  # the address of Spark's own pages, while tables are computed
     planned_at: str = ""  # ISO 8601
     attempts: int = 0  # runs of this head that ended by a defect
+    spark_losses: int = 0  # runs of this head during which Spark ended
 
     @property
     def outcome(self) -> PlannerOutcome | None:

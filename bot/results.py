@@ -101,6 +101,11 @@ class PlannerOutcome:
         """True if nothing has to be fixed: another process held what it needs, the state changed, Spark was away."""
         return not self.ok and any(problem.retry for problem in self.problems)
 
+    @property
+    def lost_spark(self) -> bool:
+        """True if Spark ended or ran out of memory during the run."""
+        return any(problem.kind == "SparkLost" for problem in self.problems)
+
 
 class _Run(Data):
     """A run as it is stored: its kept lines and exit code."""

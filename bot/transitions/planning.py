@@ -52,7 +52,7 @@ def skip_planning(record: PullRecord, pull: Pull, label: str, *, forward_only: b
         head=pull.head,
         reason="",
         source=PullSource(pull.author, pull.base_ref, forward_only),
-        run=replace(record.run, lines="", planned_at="", progress="", fresh=False, attempts=0),
+        run=replace(record.run, lines="", planned_at="", progress="", fresh=False, attempts=0, spark_losses=0),
         shown=replace(record.shown, head="", since=""),
         wishes=replace(record.wishes, overrides=()),
         # No freeze that begins or ends changes what has no plan.
@@ -68,7 +68,7 @@ def wait_for_prod(record: PullRecord, pull: Pull, environment: str) -> PullRecor
 def begin_planning(record: PullRecord, start: PlanningStart) -> PullRecord:
     """Begin a run; overrides and attempts of another head do not count."""
     overrides = tuple(override for override in record.wishes.overrides if override.head == start.head)
-    attempts = record.run.attempts if record.head == start.head else 0
+    earlier = record.run if record.head == start.head else replace(record.run, attempts=0, spark_losses=0)
     return replace(
         record,
         state=PullState.PLANNING,
@@ -76,7 +76,7 @@ def begin_planning(record: PullRecord, start: PlanningStart) -> PullRecord:
         reason=start.reason,
         source=start.source,
         place=start.place,
-        run=replace(record.run, id=start.run_id, progress="", fresh=False, attempts=attempts),
+        run=replace(earlier, id=start.run_id, progress="", fresh=False),
         environment=replace(record.environment, name=record.environment.name or start.environment),
         wishes=replace(record.wishes, again=False, overrides=overrides),
         rules=replace(record.rules, shows_deployments=start.shows_deployments),
@@ -113,13 +113,16 @@ def set_spark_ui(record: PullRecord, address: str) -> PullRecord:
     return replace(record, run=replace(record.run, spark_ui=address))
 
 
-def retry_run(record: PullRecord, progress: str = "") -> PullRecord:
+def retry_run(record: PullRecord, progress: str = "", *, lost_spark: bool = False) -> PullRecord:
     run = record.run
-    return replace(record, run=replace(run, attempts=run.attempts + 1, progress=progress or run.progress))
+    losses = run.spark_losses + lost_spark
+    return replace(
+        record, run=replace(run, attempts=run.attempts + 1, spark_losses=losses, progress=progress or run.progress)
+    )
 
 
 def reset_attempts(record: PullRecord) -> PullRecord:
-    return replace(record, run=replace(record.run, attempts=0))
+    return replace(record, run=replace(record.run, attempts=0, spark_losses=0))
 
 
 def give_way(record: PullRecord, reason: str = "") -> PullRecord:
@@ -133,7 +136,8 @@ def conclude_run(
 ) -> PullRecord:
     """Store the end of a run; overrides that it used are no longer pending, later ones are."""
     pending = (override for override in record.wishes.overrides if (override.model, override.category) not in used)
-    run = replace(record.run, lines=result.lines, planned_at=result.planned_at, progress="", fresh=False, attempts=0)
+    run = replace(record.run, lines=result.lines, planned_at=result.planned_at, progress="", fresh=False)
+    run = replace(run, attempts=0, spark_losses=0)
     wishes = replace(record.wishes, again=again, overrides=tuple(pending))
     return replace(record, state=result.state, reason="", run=run, wishes=wishes)
 

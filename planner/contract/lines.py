@@ -263,7 +263,8 @@ class ErrorLine(Data):
         default="",
         description="`ProjectError`, `RuleBroken` (of the linter), `RequestError`, `QueryError`, `Refused`, "
         "`TooCostly`, `AuditFailed`, `PlanMoved`, "
-        "`LeaseHeld`, `CatalogBusy`, `SparkUnavailable`, `Cancelled`, `MergeplanError`, `UsageError` or `Defect`",
+        "`LeaseHeld`, `CatalogBusy`, `SparkUnavailable`, `SparkLost`, `Cancelled`, `MergeplanError`, "
+        "`UsageError` or `Defect`",
     )
     retry: bool = Field(
         default=False,

@@ -78,7 +78,7 @@ def models() -> dict[str, str]:
 
 def fail(message: str, path: str, line: int, kind: str, hint: str, code: int = 1) -> None:
     where = {"path": path, "line": line, "column": 0}
-    retry = kind in ("LeaseHeld", "CatalogBusy")
+    retry = kind in ("LeaseHeld", "CatalogBusy", "SparkLost")
     say("error", message=message, **where, hint=hint, exit_code=code, kind=kind, retry=retry)
     say("result", ok=False, applied=False)
     raise SystemExit(code)
@@ -201,6 +201,8 @@ def fail_where_wanted(name: str, found: list[dict[str, Any]]) -> None:
         fail("Computing this plan would read at least 5,000 bytes.", "", 0, "TooCostly", "Compute less.", 4)
     if turn.get("fail") == name.split("_")[0]:
         fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
+    if turn.get("no_memory") == name:
+        fail("Spark ran out of memory.", "", 0, "SparkLost", "Give it more.")
     if turn.get("audit"):
         found_rows = {"reads": [], "query": "", "sample": {"columns": [], "rows": []}, "path": "", "line": 0}
         say(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import structlog
@@ -35,7 +36,7 @@ from mergeplan.bot.transitions.planning import (
     set_spark_ui,
     store_plan,
 )
-from mergeplan.planner.contract.lines import BatchLine, PlanLine, StageLine
+from mergeplan.planner.contract.lines import BatchLine, ErrorLine, PlanLine, StageLine
 from mergeplan.planner.contract.wire import Line
 
 
@@ -69,6 +70,12 @@ class PlanEvents:
 
 log = structlog.get_logger(__name__)
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
+SPARK_TRIES = 3  # runs of one head: the first beside others, the later ones alone
+LOST = "{} That ended {} runs of this plan, all but the first of them without another plan beside it."
+LOST_HINT = (
+    "A query of the change probably needs more memory than Spark has: change the query, or set `spark.driver.memory`. "
+    "Then type `/plan`."
+)
 
 
 def make_plan(current: PullPass, reason: str) -> None:
@@ -171,10 +178,19 @@ def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit:
             rows = rows.without_samples()  # whoever wrote the query would choose what is shown
         arguments = plan_arguments(record, current.config, rows, model_files(changed, checkout.project))
         own_code = brings_code(changed, folder)
-        call = PlannerCall(current.job, folder, arguments, record.run.id, gateways, own_code, current.is_fork)
+        call = PlannerCall(
+            current.job,
+            folder,
+            arguments,
+            record.run.id,
+            gateways,
+            own_code,
+            current.is_fork,
+            is_alone=record.run.spark_losses > 0,
+        )
         stops.use(current.record)
         events = PlanEvents(current.update, shower, context.settings.progress_seconds)
-        return context.plan(call, on_event=events.handle_line, should_stop=stops.reason)
+        return context.plan_in_turn(call, on_event=events.handle_line, should_stop=stops.reason)
 
 
 def _handle_stop(current: PullPass, stops: RunStops, reason: str) -> None:
@@ -204,6 +220,7 @@ def _conclude_plan(current: PullPass, stops: RunStops, record: PullRecord, finis
         return  # cancelled, merged or taken over meanwhile: nothing later may claim success
     if not is_nothing:
         _retry_later(current, record, finished)
+        finished = _explain_loss(record, finished)
     ok = is_nothing or outcome.ok
     state = PullState.PLANNED if ok or outcome.is_blocked or outcome.is_too_costly else PullState.FAILED
     lines = "" if is_nothing else pack_outcome(finished.lines, finished.exit_code)
@@ -222,8 +239,24 @@ def _retry_later(current: PullPass, record: PullRecord, finished: Finished) -> N
     if outcome.is_defect and attempts + 1 < DEFECT_TRIES:
         current.update(partial(retry_run, progress="Internal error in mergeplan; it will be retried."))
         raise Later(2.0 * 2**attempts, "the planner ended with a defect")
+    if outcome.lost_spark and record.run.spark_losses + 1 >= SPARK_TRIES:
+        return
     if outcome.may_pass_later and attempts + 1 < 10 * DEFECT_TRIES:
         reason = outcome.problems[0].message
-        waiting = current.update(partial(retry_run, progress=f"Waiting: {reason}"))
+        retry = partial(retry_run, progress=f"Waiting: {reason}", lost_spark=outcome.lost_spark)
+        waiting = current.update(retry)
         publish_record(current.inbox, current.gateway, waiting)
         raise Later(min(60.0, 3.0 + 2.0 * attempts), reason)
+
+
+def _explain_loss(record: PullRecord, finished: Finished) -> Finished:
+    """Add to the last of several runs that lost Spark that they are the reason."""
+    if not finished.outcome.lost_spark or not record.run.spark_losses:
+        return finished
+    lines = tuple(
+        line.model_copy(update={"message": LOST.format(line.message, record.run.spark_losses + 1), "hint": LOST_HINT})
+        if isinstance(line, ErrorLine) and line.kind == "SparkLost"
+        else line
+        for line in finished.lines
+    )
+    return replace(finished, lines=lines)

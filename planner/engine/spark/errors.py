@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkUnavailable
+from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkLost, SparkUnavailable
 
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
 WRAPPER = "SELECT * FROM (\n"  # precedes a query that must not be a command: a separate line
@@ -46,12 +46,12 @@ def translate_error(error: BaseException, sql: str) -> MergeplanError:
     if spark_message.condition in CANCELLED or any(f"[{name}" in spark_message.text for name in CANCELLED):
         return Cancelled("the query was cancelled.")
     if _has_ended(error):
-        return SparkUnavailable("Spark has ended.", hint="It may have lacked memory. Earlier results are kept.")
+        return SparkLost("Spark has ended.", hint="It may have lacked memory. Earlier results are kept.")
     if spark_message.condition not in QUOTING and (
         EXHAUSTED.search(spark_message.text) or EXHAUSTED.search(spark_message.raw)
     ):
         hint = "Give it more with `spark.driver.memory`. Earlier results are kept."
-        return SparkUnavailable("Spark ran out of memory.", hint=hint)
+        return SparkLost("Spark ran out of memory.", hint=hint)
     message, hint = split_message(spark_message.text)
     if _is_away(error):
         return SparkUnavailable(message, hint=hint)

@@ -1,0 +1,50 @@
+"""Turns at the Spark of each repository: plans share it, and a plan during which it ended gets it alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from mergeplan.bot.child.planner_process import POLL_SECONDS
+
+
+class SparkTurns:
+    """The turns of one process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sharing: Counter[str] = Counter()
+        self._alone: dict[str, str] = {}  # repository -> the run that has its Spark alone, or waits for it
+
+    @contextmanager
+    def take(self, repository: str, run_id: str, *, alone: bool, should_stop: Callable[[], str]) -> Iterator[str]:
+        """Wait for a turn and hold it; yield '', or the reason of `should_stop` that ended the wait.
+
+        While a run waits to be alone, no other one begins: otherwise it could wait for ever.
+        """
+        stopped, has_turn = "", False
+        try:
+            while not (has_turn := self._try_take(repository, run_id, alone=alone)) and not (stopped := should_stop()):
+                time.sleep(POLL_SECONDS)
+            yield stopped
+        finally:
+            self._give_back(repository, run_id, is_shared=has_turn and not alone)
+
+    def _try_take(self, repository: str, run_id: str, *, alone: bool) -> bool:
+        with self._lock:
+            if alone and self._alone.setdefault(repository, run_id) == run_id:
+                return not self._sharing[repository]
+            if repository in self._alone:
+                return False
+            self._sharing[repository] += 1
+            return True
+
+    def _give_back(self, repository: str, run_id: str, *, is_shared: bool) -> None:
+        with self._lock:
+            if is_shared:
+                self._sharing[repository] -= 1
+            elif self._alone.get(repository) == run_id:
+                del self._alone[repository]
