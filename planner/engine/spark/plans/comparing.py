@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from pyspark.sql.types import StructType
-
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair, TableView
 from mergeplan.planner.engine.spark.errors import is_spark, translate_error
 from mergeplan.planner.engine.spark.plans.terms import DISTINCT, RULES, PlanText, common_term
@@ -274,6 +272,8 @@ def _seed_call(match: re.Match[str]) -> str:
 
 
 def _frame_columns(frame: Any) -> tuple[Column, ...]:
+    from pyspark.sql.types import StructType  # not before Spark runs
+
     fields = StructType.fromJson(json.loads(frame.schema().json())).fields
     return tuple(Column(field.name.lower(), type_text(field.dataType)) for field in fields)
 
