@@ -4,7 +4,7 @@ MergeplanError                exit code 1
 ├── ProjectError              a file of the project is wrong: file and line
 ├── RequestError              the request is wrong: an argument, a name, a date
 │   └── SparkUnavailable      Spark did not start or does not answer: the same request may succeed later
-│       └── SparkLost         Spark ended or ran out of memory during the request
+│       └── SparkLost         Spark ended or stopped answering during the request
 ├── QueryError                Spark refused a query: the model's file and line
 ├── Refused                   exit code 4: not allowed now, with the reason
 │   ├── AuditFailed           a blocking audit found rows
@@ -112,7 +112,7 @@ class SparkUnavailable(RequestError):
 
 
 class SparkLost(SparkUnavailable):
-    """Spark ended or ran out of memory while it worked on the request, which may be the reason."""
+    """Spark ended, ran out of memory or stopped answering while it worked on the request, which may be the reason."""
 
 
 class QueryError(MergeplanError):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkLost, SparkUnavailable
+from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkLost
 
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
 WRAPPER = "SELECT * FROM (\n"  # precedes a query that must not be a command: a separate line
@@ -54,7 +54,7 @@ def translate_error(error: BaseException, sql: str) -> MergeplanError:
         return SparkLost("Spark ran out of memory.", hint=hint)
     message, hint = split_message(spark_message.text)
     if _is_away(error):
-        return SparkUnavailable(message, hint=hint)
+        return SparkLost(message, hint=hint)
     return QueryError(
         message, hint=hint, condition=spark_message.condition, position=_query_position(spark_message, sql)
     )

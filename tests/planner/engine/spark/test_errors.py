@@ -8,7 +8,7 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.spark.errors import split_message, translate_error
-from mergeplan.planner.errors import QueryError, SparkUnavailable
+from mergeplan.planner.errors import QueryError, SparkLost
 
 
 class Raised(Exception):
@@ -48,7 +48,7 @@ def test_a_java_that_ran_out_of_memory_is_no_fault_of_the_query(engine: SparkEng
 
     error = translate_error(Raised(jvm.java.lang.RuntimeException(text)), "SELECT 1")
 
-    assert isinstance(error, SparkUnavailable)
+    assert isinstance(error, SparkLost)
     assert (error.message, error.retry) == ("Spark ran out of memory.", True)
 
 
