@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -16,8 +17,16 @@ ASK = "import json, sys; print(json.dumps([sys.executable, sys.prefix, sys.base_
 
 
 def libraries(python: str, environ: Mapping[str, str], *options: str) -> tuple[str, ...]:
-    """Return the paths that a Python with these options reads; raise RequestError if it does not run."""
-    return _find_libraries(python, environ.get("PYTHONPATH", ""), environ.get("PATH", ""), options)
+    """Return the paths that a Python with these options reads; raise RequestError if it does not run.
+
+    A folder of PYTHONPATH around the home folder, the temporary files or this process's folder is none of them: it
+    holds more than libraries.
+    """
+    folders = map(os.path.realpath, (os.path.expanduser("~"), tempfile.gettempdir(), os.getcwd()))
+    private = {Path(place) for folder in folders for place in (folder, *Path(folder).parents)}
+    entries = environ.get("PYTHONPATH", "").split(os.pathsep)
+    python_path = os.pathsep.join(entry for entry in entries if Path(os.path.realpath(entry)) not in private)
+    return _find_libraries(python, python_path, environ.get("PATH", ""), options)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 import time
 from pathlib import Path
 
@@ -76,6 +77,15 @@ def test_no_secret_is_read(text: str, tmp_path: Path) -> None:
 
     assert SECRET not in said
     assert "PRIVATE KEY" not in said
+
+
+@isolated
+def test_a_folder_of_pythonpath_around_others_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text(SECRET)
+    monkeypatch.setenv("PYTHONPATH", tempfile.gettempdir())
+    text = f"got = open({str(tmp_path / 'key')!r}).read()"
+
+    assert "PermissionError" in failure_text(tmp_path / "p", text + CONFIG)
 
 
 @isolated
