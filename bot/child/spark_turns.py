@@ -33,6 +33,10 @@ class SparkTurns:
         finally:
             self._give_back(repository, run_id, is_shared=has_turn and not alone)
 
+    def is_reserved(self, repository: str) -> bool:
+        """Return True if a run has the repository's Spark alone, or waits for it."""
+        return repository in self._alone
+
     def _try_take(self, repository: str, run_id: str, *, alone: bool) -> bool:
         with self._lock:
             if alone and self._alone.setdefault(repository, run_id) == run_id:

@@ -71,6 +71,7 @@ class PlanEvents:
 log = structlog.get_logger(__name__)
 NOTHING = Finished((), 0)  # the end of a plan that had nothing to look at
 SPARK_TRIES = 3  # runs of one head: the first beside others, the later ones alone
+RESERVED = "Waiting: another plan, during which Spark ended, is being made alone."
 LOST = "{} That ended {} runs of this plan, all but the first of them without another plan beside it."
 LOST_HINT = (
     "A query of the change probably needs more memory than Spark has: change the query, or set `spark.driver.memory`. "
@@ -189,6 +190,8 @@ def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit:
             is_alone=record.run.spark_losses > 0,
         )
         stops.use(current.record)
+        if context.turns.is_reserved(current.job.repository):
+            current.update(partial(report_progress, progress=RESERVED))
         events = PlanEvents(current.update, shower, context.settings.progress_seconds)
         return context.plan_in_turn(call, on_event=events.handle_line, should_stop=stops.reason)
 

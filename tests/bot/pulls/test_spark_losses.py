@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mergeplan.bot.records import PullState
-from tests.bot.conftest import COLUMN, FILTER, Bench, until
+from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 
 
 def test_a_plan_that_ends_spark_again_alone_fails_and_says_why(bench: Bench) -> None:
@@ -27,3 +27,12 @@ def test_a_plan_that_lost_spark_once_is_made_alone(bench: Bench) -> None:
 
     assert bench.record(number).state is PullState.PLANNED
     assert bench.record(number).run.spark_losses == 0
+
+
+def test_a_plan_that_waits_for_its_turn_says_so(bench: Bench) -> None:
+    with bench.context.turns.take(SHOP, "another", alone=True, should_stop=lambda: ""):
+        number = bench.open(COLUMN)
+        until(lambda: bench.record(number).run.progress.startswith("Waiting: another plan"))
+    bench.idle()
+
+    assert bench.record(number).state is PullState.PLANNED
