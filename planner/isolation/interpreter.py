@@ -22,10 +22,10 @@ def libraries(python: str, environ: Mapping[str, str], *options: str) -> tuple[s
     A folder of PYTHONPATH around the home folder, the temporary files or this process's folder is none of them: it
     holds more than libraries.
     """
-    folders = map(os.path.realpath, (os.path.expanduser("~"), tempfile.gettempdir(), os.getcwd()))
-    private = {Path(place) for folder in folders for place in (folder, *Path(folder).parents)}
+    folders = [Path(folder).resolve() for folder in (os.path.expanduser("~"), tempfile.gettempdir(), os.getcwd())]
+    private = {place for folder in folders for place in (folder, *folder.parents)}
     entries = environ.get("PYTHONPATH", "").split(os.pathsep)
-    python_path = os.pathsep.join(entry for entry in entries if Path(os.path.realpath(entry)) not in private)
+    python_path = os.pathsep.join(entry for entry in entries if Path(entry).resolve() not in private)
     return _find_libraries(python, python_path, environ.get("PATH", ""), options)
 
 
