@@ -188,10 +188,7 @@ class BotContext:
         self, call: PlannerCall, *, on_event: Callable[[Line], None], should_stop: Callable[[], str]
     ) -> Finished:
         """Plan a pull request beside others, or alone; errors as `plan`."""
-
-        def stop() -> str:
-            return SHUTDOWN if self.closing.is_set() else should_stop()
-
+        stop = self._stop_reader(call, should_stop)
         with self.turns.take(call.job.repository, call.run_id, alone=call.is_alone, should_stop=stop) as stopped:
             if stopped:
                 return self._raise_if_shutdown(call, Finished((), 1, stopped))
@@ -211,9 +208,7 @@ class BotContext:
         def record_start(pid: int, began: str) -> None:
             self.inbox.runs.begin(Run(child_run, call.job.key, self.worker, pid, began), purpose)
 
-        def stop() -> str:
-            return SHUTDOWN if self.closing.is_set() or call.job.key in self.lost else should_stop()
-
+        stop = self._stop_reader(call, should_stop)
         self.before_plan(repository)
         try:
             packages = self._prepare_packages(call, stop)
@@ -241,6 +236,10 @@ class BotContext:
         self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
         return self._raise_if_shutdown(call, finished)
+
+    def _stop_reader(self, call: PlannerCall, should_stop: Callable[[], str]) -> Callable[[], str]:
+        """Return a question for the reason to stop a call: the service ends, another worker has its job, or its own."""
+        return lambda: SHUTDOWN if self.closing.is_set() or call.job.key in self.lost else should_stop()
 
     def _prepare_next(self) -> None:
         if self.standby and not self.closing.is_set():

@@ -37,7 +37,7 @@ class Shell:
     programs: tuple[Path, ...] = (Path(sys.executable).parent,)  # folders that come first
 
     def __call__(self, script: str) -> str:
-        """What the commands print; a failure of one of them ends the test."""
+        """Return what the commands print; a failure of one of them ends the test."""
         done = self.run(script)
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
         return done.stdout

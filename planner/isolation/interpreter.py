@@ -22,11 +22,17 @@ def libraries(python: str, environ: Mapping[str, str], *options: str) -> tuple[s
     A folder of PYTHONPATH around the home folder, the temporary files or this process's folder is none of them: it
     holds more than libraries.
     """
+    try:
+        python_path = os.pathsep.join(_library_folders(environ.get("PYTHONPATH", "")))
+    except FileNotFoundError:  # this process's folder was removed
+        python_path = ""
+    return _find_libraries(python, python_path, environ.get("PATH", ""), options)
+
+
+def _library_folders(python_path: str) -> list[str]:
     folders = [Path(folder).resolve() for folder in (os.path.expanduser("~"), tempfile.gettempdir(), os.getcwd())]
     private = {place for folder in folders for place in (folder, *folder.parents)}
-    entries = environ.get("PYTHONPATH", "").split(os.pathsep)
-    python_path = os.pathsep.join(entry for entry in entries if Path(entry).resolve() not in private)
-    return _find_libraries(python, python_path, environ.get("PATH", ""), options)
+    return [entry for entry in python_path.split(os.pathsep) if entry and Path(entry).resolve() not in private]
 
 
 @cache

@@ -9,7 +9,7 @@ from textwrap import shorten
 from sqlglot import ErrorLevel, exp
 
 from mergeplan.planner.semantics.query import rewrites as rules
-from mergeplan.planner.semantics.query.algebra import ROW, Block, Opaque, Part, Ref, Relation, Term, Value
+from mergeplan.planner.semantics.query.algebra import ROW, TERMS_MAX, Block, Opaque, Part, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.unique import mark_deterministic_window
 from mergeplan.planner.semantics.result_types import is_of_alike
@@ -50,8 +50,6 @@ _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ
 RANDOM_CALL, NAMES = "chance", "names"  # keys of what `normalize` notes on a node
 ROWS = "the rows of this query"  # placeholder in a window until the query's block is known
 _OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
-# A column of a subquery is expanded wherever it is used, so that each level may double the one below.
-TERMS_MAX = 100_000
 COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
 _INT = range(-(2**31) + 1, 2**31)
 
@@ -481,8 +479,7 @@ def _counts_rows(node: exp.Count) -> bool:
 def _resolve_window(node: exp.Window, named: exp.Expr) -> exp.Window:
     if named.args.get("alias"):
         raise Opaque("a window that is based on another one")
-    window = exp.Window()
-    window.set("this", node.this)
+    window = exp.Window(this=node.this)
     for key in ("partition_by", "order", "spec"):
         window.args[key] = named.args.get(key)  # not `set`, which would move the nodes out of the WINDOW clause
     return window

@@ -43,7 +43,7 @@ def metrics_in(texts: list[str]) -> set[str]:
 
 
 def check_labels(texts: list[str], others: set[str]) -> None:
-    """Each label of a query is one of the metrics in it, or one that Prometheus adds."""
+    """A query has labels of its metrics, and those that Prometheus adds."""
     for text in texts:
         used = {label.strip() for group in re.findall(r"by \(([^)]*)\)", text) for label in group.split(",")}
         used |= set(re.findall(r'(\w+)(?:=~|!=|=)"', text))

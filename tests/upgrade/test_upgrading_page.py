@@ -51,11 +51,11 @@ def test_the_state_of_a_release_is_upgraded_and_put_back(
 
     shell(back_up)
     shell(MIGRATE)
-    said = shell(CHECK.replace("mergeplan doctor\n", ""))  # the release's tables are not here
+    output = shell(CHECK.replace("mergeplan doctor\n", ""))  # the release's tables are not here
     upgraded = schema_of(url)
     shell(restore)
 
-    assert "No changes to plan" in said
+    assert "No changes to plan" in output
     assert upgraded != before[0]
     assert (schema_of(url), rows_of(url)) == before
 
@@ -85,13 +85,13 @@ def test_two_versions_take_turns_and_nothing_is_computed_again(tmp_path: Path) -
 
     old(blocks_of(BACKUP, "Back up a folder")[0])
     new(MIGRATE)
-    said = new(CHECK)
+    output = new(CHECK)
     upgraded, refused = schema_of(url), old.run(CHECK)
     old(RESTORE_FOLDER)
     went_back = old(CHECK)
 
-    assert " wrong " not in said + went_back
-    assert said.count("No changes to plan") == went_back.count("No changes to plan") == 1
+    assert " wrong " not in output + went_back
+    assert output.count("No changes to plan") == went_back.count("No changes to plan") == 1
     assert "of_tomorrow" in upgraded
     assert refused.returncode == 1
     assert "The state database is of a newer version (r9998)" in refused.stdout + refused.stderr

@@ -58,6 +58,9 @@ class Term:
 
 
 ROW = Term("row")  # inside a source: the row itself, whatever its columns; what COUNT(*) and windows see
+# Of an expression that is followed. A column of a subquery is expanded wherever it is used, so that each level may
+# double the one below.
+TERMS_MAX = 100_000
 
 
 @dataclass(frozen=True, eq=False)
