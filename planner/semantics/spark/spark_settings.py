@@ -108,6 +108,8 @@ UNREADABLE = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.relationPrecedence": "false",
     "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
+    "spark.sql.legacy.parseQueryWithoutEof": "false",
     "spark.sql.preserveCharVarcharTypeInfo": "false",
     "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
     "spark.sql.runSQLOnFiles": "false",
