@@ -1,7 +1,7 @@
 """Makes the class data archive: a separate Spark does what plans do, and Java stores the classes that it loaded.
 
-It runs in a separate process, at the lowest priority. It uses no project, no setting of one and no jar but Spark's own:
-the archive holds only Spark's code.
+It runs in a separate process, at the lowest priority if nobody waits for it. It uses no project, no setting of one and
+no jar but Spark's own: the archive holds only Spark's code.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ STATEMENTS = (
 
 def main() -> None:
     """Make the archive of the installed Java and Spark, unless it exists or is being made."""
-    os.nice(19)
     java = find_java()
     archive = archive_of(java, spark_home())
     if archive is None:

@@ -90,7 +90,7 @@ class ClassArchive:
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             subprocess.run(  # a shell that ends immediately, so that its caller has no child to wait for
-                ["/bin/sh", "-c", '"$@" &', "sh", sys.executable, "-P", "-s", "-m", MAKER],
+                ["/bin/sh", "-c", 'nice -n 19 "$@" &', "sh", sys.executable, "-P", "-s", "-m", MAKER],
                 env=child_environment, cwd=self.path.parent, start_new_session=True, check=False,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
