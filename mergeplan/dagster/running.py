@@ -43,7 +43,7 @@ class ReportedRun:
         yield from self.look()
         yield from self._computing(request)
         yield from materialize_views(self.recorder)
-        self._conclude(request)
+        self._conclude()
 
     def look(self) -> Iterator[Event]:
         """Read the state, and report what is new in it."""
@@ -58,7 +58,7 @@ class ReportedRun:
     def verb_events(self, *arguments: str) -> Iterator[Event]:
         """Yield the events of a verb that computes no model, such as `audit`; raise dg.Failure if it fails."""
         yield from self._calling(Verb(arguments))
-        self._conclude(Verb(arguments))
+        self._conclude()
 
     def _computing(self, request: Request) -> Iterator[Event]:
         """Yield the events of one call; repeat the call while another run of the environment is active."""
@@ -118,7 +118,7 @@ class ReportedRun:
             case Remark(message, is_problem):
                 (log.warning if is_problem else log.info)(message)
 
-    def _conclude(self, request: Request | Verb) -> None:
+    def _conclude(self) -> None:
         progress = self.progress
         if progress.result is not None and progress.result.ok:
             if run_tags(self.context).get(RESTATING, DONE) != DONE:
