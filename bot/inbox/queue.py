@@ -95,11 +95,9 @@ class Queue:
             self.make_due(connection, repository, number, in_seconds=in_seconds)
         self.notify()
 
-    def make_due(
-        self, connection: sa.Connection, repository: str, number: int, *, is_push: bool = False, in_seconds: float = 0.0
-    ) -> None:
-        """Make a key due, in the caller's transaction; a push settles first."""
-        due = Due(repository, number, pushed=is_push, in_seconds=in_seconds)
+    def make_due(self, connection: sa.Connection, repository: str, number: int, *, in_seconds: float = 0.0) -> None:
+        """Make a key due, in the caller's transaction."""
+        due = Due(repository, number, in_seconds=in_seconds)
         self.make_all_due(connection, [due], database_seconds(connection))
 
     def make_all_due(self, connection: sa.Connection, dues: Sequence[Due], at: float) -> None:

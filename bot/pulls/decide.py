@@ -4,34 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
 
 from mergeplan.bot.inflight import is_concerned
 from mergeplan.bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, PullState
 
 
-@dataclass(frozen=True)
-class Rest:
-    """All is as it should be."""
+class Action(Enum):
+    """The next step of a pull request, except a plan, which has a reason; a value is the name in the log."""
 
-
-@dataclass(frozen=True)
-class Leave:
-    """It is none of our business."""
-
-
-@dataclass(frozen=True)
-class Hold:
-    """A fork's head that no maintainer has allowed: no code of it runs."""
-
-
-@dataclass(frozen=True)
-class Skip:
-    """A pull request with the label against plans, without a request for one of this head."""
-
-
-@dataclass(frozen=True)
-class WaitForProd:
-    """There is nothing to compare with yet."""
+    REST = "Rest"  # all is as it should be
+    LEAVE = "Leave"  # it is none of our business
+    HOLD = "Hold"  # a fork's head that no maintainer has allowed: no code of it runs
+    SKIP = "Skip"  # it has the label against plans, and nobody requested one of this head
+    WAIT_FOR_PROD = "WaitForProd"  # there is nothing to compare with yet
+    # Prod moved, but not in what this plan changes or reads, so the plan is valid against prod as it is now.
+    CARRY_OVER = "CarryOver"
+    DROP_ENVIRONMENT = "DropEnvironment"  # drop the environment and what only it used
+    HAND_TO_PROD = "HandToProd"  # it is merged: prod's job promotes it
+    OPEN_REVERT = "OpenRevert"  # prod went back to before it: its merge is to be reverted on the branch
+    PLAN_GROUP = "PlanGroup"  # plan what the merge queue would make of the branch, and build it
+    DROP_GROUP = "DropGroup"  # the merge queue's group is over: so is its environment
+    KEEP = "Keep"  # it is over, and its environment is retained for some days more
+    DESTROY = "Destroy"  # a request to drop the environment, whatever the state of the pull request
 
 
 @dataclass(frozen=True)
@@ -39,101 +35,48 @@ class MakePlan:
     """Plan this head and build its environment; `reason` is shown to the reader."""
 
     reason: str = ""
+    value: ClassVar[str] = "MakePlan"
 
 
-@dataclass(frozen=True)
-class CarryOver:
-    """Prod moved, but not in what this plan changes or reads, so the plan is valid against prod as it is now."""
-
-
-@dataclass(frozen=True)
-class DropEnvironment:
-    """Drop the environment and what only it used."""
-
-
-@dataclass(frozen=True)
-class HandToProd:
-    """It is merged: prod's job promotes it."""
-
-
-@dataclass(frozen=True)
-class OpenRevert:
-    """Prod went back to before it: its merge is to be reverted on the branch."""
-
-
-@dataclass(frozen=True)
-class PlanGroup:
-    """Plan what the merge queue would make of the branch, and build it."""
-
-
-@dataclass(frozen=True)
-class DropGroup:
-    """The merge queue's group is over: so is its environment."""
-
-
-@dataclass(frozen=True)
-class Keep:
-    """A pull request that is over, and whose environment is retained for some days more."""
-
-
-@dataclass(frozen=True)
-class Destroy:
-    """A request to drop the environment, independent of the pull request's state."""
-
-
-Action = (
-    Rest
-    | CarryOver
-    | Leave
-    | Hold
-    | Skip
-    | WaitForProd
-    | MakePlan
-    | DropEnvironment
-    | HandToProd
-    | OpenRevert
-    | Keep
-    | Destroy
-    | PlanGroup
-    | DropGroup
-)
+Next = Action | MakePlan
 
 
 def decide_action(
     pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str, now: float = 0.0
-) -> Action:
-    """Return the next step; it is called again after each one until it is Rest, Keep or Leave."""
+) -> Next:
+    """Return the next step; it is called again after each one until it is REST, KEEP or LEAVE."""
     if record.environment.destroy_by:
-        return Destroy()
+        return Action.DESTROY
     action = _decide_pull(pull, record, prod, prod_branch, repository)
-    if isinstance(action, Rest):
+    if action is Action.REST:
         return _decide_group(pull, record) or action
-    return Keep() if isinstance(action, DropEnvironment) and now < record.environment.keep_until else action
+    return Action.KEEP if action is Action.DROP_ENVIRONMENT and now < record.environment.keep_until else action
 
 
-def _decide_group(pull: Pull, record: PullRecord) -> Action | None:
+def _decide_group(pull: Pull, record: PullRecord) -> Next | None:
     states = (PullState.PLANNED, PullState.FAILED, PullState.CANCELLED, PullState.HELD, PullState.SKIPPED)
     still = record.state in states
     if record.group.head and pull.is_open and still and record.group.state not in ("planned", "failed"):
-        return PlanGroup()
+        return Action.PLAN_GROUP
     over = not record.group.head or record.state is PullState.PROMOTED or record.state is PullState.CLOSED
-    return DropGroup() if over and record.environment.group_exists else None
+    return Action.DROP_GROUP if over and record.environment.group_exists else None
 
 
-def _decide_pull(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Action:
+def _decide_pull(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Next:
     if pull.merged and (pull.base_ref == prod_branch or record.state in AFTER_MERGE):
         return _decide_merged(record)
     if not pull.is_open or pull.base_ref != prod_branch:
         return _decide_closed(record)
     if pull.is_fork_of(repository) and record.permits.allowed_head != pull.head:
         is_held = record.state is PullState.HELD and record.head == pull.head
-        return Rest() if is_held else Hold()
+        return Action.REST if is_held else Action.HOLD
     if record.state is PullState.CANCELLED and record.head == pull.head and not record.wishes.again:
-        return Rest()
+        return Action.REST
     action = _decide_planning(pull, record, prod)
-    if pull.bears(prod.skip_label) and isinstance(action, (MakePlan, WaitForProd)) and not _is_asked_for(pull, record):
+    would_plan = isinstance(action, MakePlan) or action is Action.WAIT_FOR_PROD
+    if would_plan and pull.bears(prod.skip_label) and not _is_asked_for(pull, record):
         skipped = record.state is PullState.SKIPPED and record.head == pull.head
-        return Rest() if skipped and record.rules.skip_label == prod.skip_label else Skip()
+        return Action.REST if skipped and record.rules.skip_label == prod.skip_label else Action.SKIP
     return action
 
 
@@ -143,14 +86,14 @@ def _is_asked_for(pull: Pull, record: PullRecord) -> bool:
     return begun or record.wishes.again or any(override.head == pull.head for override in record.wishes.overrides)
 
 
-def _decide_planning(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
+def _decide_planning(pull: Pull, record: PullRecord, prod: ProdRecord) -> Next:
     if prod.is_to_come:
         waits = record.state is PullState.WAITING and record.head == pull.head
-        return Rest() if waits else WaitForProd()
+        return Action.REST if waits else Action.WAIT_FOR_PROD
     return _decide_open(pull, record, prod)
 
 
-def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
+def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Next:
     if record.head != pull.head or record.state in (
         PullState.NEW,
         PullState.PLANNING,
@@ -161,7 +104,7 @@ def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
     if record.state is PullState.CLOSED:
         return MakePlan("It merges into this branch again." if record.reason else "Reopened.")
     if record.state in AFTER_MERGE:
-        return Rest()
+        return Action.REST
     if record.state is PullState.SKIPPED and not record.wishes.again:
         return MakePlan("No label keeps it from being planned any more.")
     if record.wishes.overrides:
@@ -171,10 +114,10 @@ def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Action:
     if record.is_unreadable:
         return MakePlan("Another version of mergeplan made the plan.")
     if record.state is PullState.PLANNED and prod.revision != record.base.prod_revision and _is_passed_by(record, prod):
-        return CarryOver()
+        return Action.CARRY_OVER
     if record.state in (PullState.PLANNED, PullState.FAILED) and prod.revision != record.base.prod_revision:
         return MakePlan(f"Planned again, since prod has moved on to revision {prod.revision}.")
-    return Rest()
+    return Action.REST
 
 
 def _is_passed_by(record: PullRecord, prod: ProdRecord) -> bool:
@@ -183,26 +126,26 @@ def _is_passed_by(record: PullRecord, prod: ProdRecord) -> bool:
     return plan is not None and not is_concerned(plan, prod.moves, record.base.prod_revision, prod.revision)
 
 
-def _decide_merged(record: PullRecord) -> Action:
+def _decide_merged(record: PullRecord) -> Next:
     if record.rollback.reversal.to_open:
-        return OpenRevert()
+        return Action.OPEN_REVERT
     if record.state is PullState.PROMOTED and record.environment.exists:
-        return DropEnvironment()
+        return Action.DROP_ENVIRONMENT
     if record.state in (PullState.UNPROMOTED, PullState.ROLLED_BACK) and record.wishes.again:
-        return HandToProd()
+        return Action.HAND_TO_PROD
     return (
-        Rest()
+        Action.REST
         if record.state in (PullState.MERGED, PullState.PROMOTED, PullState.UNPROMOTED, PullState.ROLLED_BACK)
-        else HandToProd()
+        else Action.HAND_TO_PROD
     )
 
 
-def _decide_closed(record: PullRecord) -> Action:
+def _decide_closed(record: PullRecord) -> Next:
     if record.state is PullState.NEW and not record.environment.exists and not record.comment.id and not record.checks:
-        return Leave()
+        return Action.LEAVE
     if record.state is PullState.CLOSED and not record.environment.exists:
-        return Rest()
-    return DropEnvironment()
+        return Action.REST
+    return Action.DROP_ENVIRONMENT
 
 
 def interrupt_reason(news: Sequence[News], head: str) -> str:

@@ -28,24 +28,7 @@ from mergeplan.bot.pulls.actions.steps import (
     skip_pull,
 )
 from mergeplan.bot.pulls.base_rules import concerns_us, read_rules
-from mergeplan.bot.pulls.decide import (
-    Action,
-    CarryOver,
-    Destroy,
-    DropEnvironment,
-    DropGroup,
-    HandToProd,
-    Hold,
-    Keep,
-    Leave,
-    MakePlan,
-    OpenRevert,
-    PlanGroup,
-    Rest,
-    Skip,
-    WaitForProd,
-    decide_action,
-)
+from mergeplan.bot.pulls.decide import Action, MakePlan, Next, decide_action
 from mergeplan.bot.pulls.failure import defect_error, show_failure, show_unreadable
 from mergeplan.bot.pulls.publish import publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass
@@ -110,8 +93,8 @@ def _reconcile_pass(current: PullPass) -> None:
         action = decide_action(
             current.pull, record, prod, current.config.prod_branch, current.job.repository, time.time()
         )
-        log.info("decided", key=current.job.key, action=type(action).__name__, state=record.state.value)
-        if isinstance(action, Leave | Rest | Keep):
+        log.info("decided", key=current.job.key, action=action.value, state=record.state.value)
+        if action in (Action.LEAVE, Action.REST, Action.KEEP):
             _show_state(current, action, record)
             break
         _take_step(current, action, record, prod)
@@ -123,45 +106,45 @@ def _reconcile_pass(current: PullPass) -> None:
     withdraw_answers(context, gateway, number)
 
 
-def _show_state(current: PullPass, action: Leave | Rest | Keep, record: PullRecord) -> None:
+def _show_state(current: PullPass, action: Next, record: PullRecord) -> None:
     match action:
-        case Rest() if record.head:
+        case Action.REST if record.head:
             judge_plan(current)
             look_around(current.inbox, current.record)
             publish_record(current.inbox, current.gateway, record)
-        case Keep():
+        case Action.KEEP:
             outlive_pull(current, record)
             look_around(current.inbox, current.record)
             if record.head:
                 publish_record(current.inbox, current.gateway, current.record)
 
 
-def _take_step(current: PullPass, action: Action, record: PullRecord, prod: ProdRecord) -> None:
+def _take_step(current: PullPass, action: Next, record: PullRecord, prod: ProdRecord) -> None:
     match action:
-        case CarryOver():
+        case Action.CARRY_OVER:
             carry_over(current, record, prod)
-        case PlanGroup():
+        case Action.PLAN_GROUP:
             publish_record(current.inbox, current.gateway, record)
             plan_group(current)
-        case DropGroup():
+        case Action.DROP_GROUP:
             drop_group_environment(current)
-        case Destroy():
+        case Action.DESTROY:
             destroy_environment(current, record)
-        case Hold():
+        case Action.HOLD:
             hold_pull(current)
-        case Skip() if changes_nothing(current, record, prod):
+        case Action.SKIP if changes_nothing(current, record, prod):
             make_plan(current, "")
-        case Skip():
+        case Action.SKIP:
             skip_pull(current, prod.skip_label)
-        case WaitForProd():
+        case Action.WAIT_FOR_PROD:
             await_prod(current)
         case MakePlan(reason):
             make_plan(current, reason)
-        case DropEnvironment():
+        case Action.DROP_ENVIRONMENT:
             drop_environment(current, record)
-        case OpenRevert():
+        case Action.OPEN_REVERT:
             revert_merge(current, record)
-        case HandToProd():
+        case Action.HAND_TO_PROD:
             hand_to_prod(current)
 
 

@@ -21,23 +21,7 @@ from mergeplan.bot.github.gateway import GitHub, GitHubFailed, GitHubPaused
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.queue import queue_key
 from mergeplan.bot.projects import project_keys, title_of
-from mergeplan.bot.pulls.decide import (
-    CarryOver,
-    Destroy,
-    DropEnvironment,
-    DropGroup,
-    HandToProd,
-    Hold,
-    Keep,
-    Leave,
-    MakePlan,
-    OpenRevert,
-    PlanGroup,
-    Rest,
-    Skip,
-    WaitForProd,
-    decide_action,
-)
+from mergeplan.bot.pulls.decide import Action, MakePlan, decide_action
 from mergeplan.bot.report.offers import KEY
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import RequestError
@@ -173,31 +157,31 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
     match decide_action(pull, record, prod, branch, event.repository, time.time()):
         case MakePlan(reason):
             return f"Then {pull.head[:12]} would be planned. {reason}".strip()
-        case Rest():
+        case Action.REST:
             return (
                 f"Then nothing: {title_of(event.repository)}#{event.number} is {record.state.value}, as it should be."
             )
-        case Leave():
+        case Action.LEAVE:
             return f"Then nothing: it merges into `{pull.base_ref}`, or is over, and was never planned."
-        case Hold():
+        case Action.HOLD:
             return f"Then {pull.head[:12]}, which comes from a fork, would wait for `/ok-to-plan`."
-        case Skip():
+        case Action.SKIP:
             return f"Then {pull.head[:12]} would not be planned: the pull request has the label {prod.skip_label}."
-        case WaitForProd():
+        case Action.WAIT_FOR_PROD:
             return "Then it would wait for prod's first build."
-        case DropEnvironment():
+        case Action.DROP_ENVIRONMENT:
             return f"Then its environment {record.environment.name} would be dropped."
-        case HandToProd():
+        case Action.HAND_TO_PROD:
             return f"Then its merge {pull.merge_sha[:12]} would be promoted to prod."
-        case OpenRevert():
+        case Action.OPEN_REVERT:
             return "Then a pull request that reverts its merge would be opened."
-        case CarryOver():
+        case Action.CARRY_OVER:
             return "Then its plan would not change: prod has moved elsewhere."
-        case PlanGroup():
+        case Action.PLAN_GROUP:
             return "Then the merge queue's group would be planned."
-        case DropGroup():
+        case Action.DROP_GROUP:
             return "Then the environment of the merge queue's group would be dropped."
-        case Keep():
+        case Action.KEEP:
             return "Then its environment would be kept, by `/extend`."
-        case Destroy():
+        case Action.DESTROY:
             return "Then its environment would be dropped, by `/destroy`."

@@ -32,7 +32,7 @@ from mergeplan.planner.isolation.system import hide_process
 log = structlog.get_logger(__name__)
 
 
-def build_context(settings: Settings, worker: str | None = None) -> BotContext:
+def build_context(settings: Settings) -> BotContext:
     """Return the tools of this process; open and upgrade the database, but do not call GitHub yet.
 
     Raise RequestError if the configured folders would give one project the prod of another.
@@ -47,7 +47,7 @@ def build_context(settings: Settings, worker: str | None = None) -> BotContext:
         inbox.close()
         raise
     notifications = open_notifications(settings)
-    context = BotContext(settings, inbox, GitHub(settings), worker or this_process(), notifications=notifications)
+    context = BotContext(settings, inbox, GitHub(settings), this_process(), notifications=notifications)
     context.tracing = open_tracing(os.environ)
     return context
 

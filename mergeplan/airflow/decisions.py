@@ -119,7 +119,7 @@ def decide(run: RunView | None, name: str, lost_seconds: float = LOST_SECONDS) -
         if run.alive:
             return Decision(Step.WAIT, "Another attempt is at work.", (model,))
         return Decision(Step.RESUME, "It is tried again.", (model,))
-    return Decision(Step.FAIL, _explain_failure(run, model), (model,))
+    return Decision(Step.FAIL, f"`{model.name}`: {model.message}" if model.message else _explain_loss(run), (model,))
 
 
 def _decide_absent(run: RunView, name: str, lost_seconds: float) -> Decision:
@@ -134,10 +134,6 @@ def _decide_absent(run: RunView, name: str, lost_seconds: float) -> Decision:
 
 def _explain_loss(run: RunView) -> str:
     return f"The run `{run.id}` ended without a result {run.quiet:.0f} s ago."
-
-
-def _explain_failure(run: RunView, model: ModelView) -> str:
-    return f"`{model.name}`: {model.message}" if model.message else _explain_loss(run)
 
 
 def _summary(model: ModelView) -> str:

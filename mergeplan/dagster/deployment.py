@@ -64,11 +64,6 @@ def is_outside(model: ScheduledModel) -> bool:
     return Kind(model.kind).is_external
 
 
-def is_asset(model: ScheduledModel) -> bool:
-    """Return True for a model that is an asset of mergeplan, because it has a view."""
-    return Kind(model.kind).has_view
-
-
 def is_by_time(model: ScheduledModel) -> bool:
     """Return True if the model is filled interval by interval, each independently, so that it is partitioned."""
     return Kind(model.kind).is_by_time

@@ -1,52 +1,12 @@
-"""The JSON lines of a run or a restatement as what happened to models. It needs no Dagster."""
+"""What the JSON lines of a run or a restatement report of models. It needs no Dagster."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from mergeplan.planner.contract import lines
-from mergeplan.planner.contract.base import Span
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line
-
-
-@dataclass(frozen=True)
-class Computed:
-    """A batch of a model was written, audited and recorded; one that is `unchanged` was found to hold its rows."""
-
-    model: str
-    table: str
-    interval: Span
-    rows: int
-    seconds: float
-    batch: tuple[int, int]  # which of how many
-    unchanged: bool = False
-    copied: bool = False
-
-
-@dataclass(frozen=True)
-class Audited:
-    """An audit looked at the rows of an interval of a model; None for all that its table holds."""
-
-    model: str
-    audit: lines.AuditRow
-    interval: Span | None
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A model could not be computed."""
-
-    model: str
-    message: str
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A model was left out because another failed."""
-
-    model: str
-    because: str
 
 
 @dataclass(frozen=True)
@@ -64,14 +24,13 @@ class Remark:
     is_problem: bool = False
 
 
-Report = Computed | Audited | Failed | Skipped | Cleared | Remark
+Report = lines.BatchLine | lines.AuditLine | lines.FailedLine | lines.SkippedLine | Cleared | Remark
 
 
 @dataclass
 class Progress:
     """What the lines of one process say, one after another."""
 
-    computed: set[str] = field(default_factory=set)  # models of which a batch was written or kept
     failed: dict[str, str] = field(default_factory=dict)  # model -> why
     skipped: dict[str, str] = field(default_factory=dict)  # model -> the model that failed
     errors: list[lines.ErrorLine] = field(default_factory=list)
@@ -104,17 +63,17 @@ class Progress:
             case lines.StageLine(name="backfill"):
                 return Cleared(self.plan_id)
             case lines.BatchLine():
-                return self._batch(line)
+                return line
             case lines.AuditLine():
                 if not line.ok and line.blocking:
                     self.failed_audits.append(f"{line.model}: {line.name}" if line.model else line.name)
-                return Audited(line.model, line, line.interval) if line.model else _standalone(line)
+                return line if line.model else _standalone(line)
             case lines.FailedLine(model=model, message=message):
                 self.failed[model] = message
-                return Failed(model, message)
+                return line
             case lines.SkippedLine(model=model, because=because):
                 self.skipped[model] = because
-                return Skipped(model, because)
+                return line
             case lines.ErrorLine():
                 self.errors.append(line)
                 return Remark(describe_error(line), is_problem=True)
@@ -129,19 +88,6 @@ class Progress:
                 return Remark(line.skipped) if line.skipped else None
             case _:
                 return _remark(line)
-
-    def _batch(self, line: lines.BatchLine) -> Computed:
-        self.computed.add(line.model)
-        return Computed(
-            line.model,
-            self.tables.get(line.model, ""),
-            line.interval,
-            line.rows,
-            line.seconds,
-            (line.index, line.of),
-            line.unchanged,
-            line.copied,
-        )
 
 
 def describe_error(line: lines.ErrorLine) -> str:

@@ -10,12 +10,11 @@ import dagster as dg
 
 from mergeplan.dagster.deployment import Deployment, is_by_time
 from mergeplan.dagster.grid import Grid
-from mergeplan.dagster.progress import Audited, Computed
 from mergeplan.dagster.translator import COMPUTED, MergeplanTranslator, get_check_name
 from mergeplan.dagster.versions import DATA_VERSION, UNSEEN, Input, provenance, table_data_version, view_version
 from mergeplan.markdown import code_block
 from mergeplan.planner.contract.base import Span
-from mergeplan.planner.contract.lines import AuditRow
+from mergeplan.planner.contract.lines import AuditLine, BatchLine
 from mergeplan.planner.contract.schedule import ScheduledModel
 
 TABLE = "mergeplan/table"  # metadata: the physical table
@@ -46,17 +45,17 @@ class Recorder:
             if entry := record.asset_entry.last_materialization_record:
                 self._remember(names[record.asset_entry.asset_key], entry.asset_materialization, entry.storage_id)
 
-    def batch_events(self, report: Computed) -> Iterable[dg.AssetMaterialization]:
+    def batch_events(self, batch: BatchLine) -> Iterable[dg.AssetMaterialization]:
         """Yield an event for each partition that a batch filled, or one for the whole table."""
-        model = self.deployment.models.get(report.model)
-        metadata = _batch_metadata(report)
+        model = self.deployment.models.get(batch.model)
+        metadata = _batch_metadata(batch)
         if model is None:  # a merge brought it since the definitions were loaded, and the state was read
-            yield dg.AssetMaterialization(self.translator.get_asset_key(report.model), metadata=metadata)
+            yield dg.AssetMaterialization(self.translator.get_asset_key(batch.model), metadata=metadata)
             return
-        keys = self.partitions_of(model, report.interval)
-        if len(keys) == 1 and not report.unchanged:
-            metadata["dagster/partition_row_count"] = report.rows
-        versions = self.versions(model) if report.unchanged else {}
+        keys = self.partitions_of(model, batch.interval)
+        if len(keys) == 1 and not batch.unchanged:
+            metadata["dagster/partition_row_count"] = batch.rows
+        versions = self.versions(model) if batch.unchanged else {}
         for key in keys:
             version = versions.get(key) or table_data_version(model.table, key, self.writer)
             yield self.event(model, key, version, metadata)
@@ -105,27 +104,25 @@ class Recorder:
         version, old_version = view_version(model.fingerprint, inputs), self._read(model.name).version
         return None if version == old_version else self.event(model, None, version, {})
 
-    def audit_events(self, report: Audited) -> Iterable[dg.AssetCheckEvaluation]:
+    def audit_events(self, audit: AuditLine) -> Iterable[dg.AssetCheckEvaluation]:
         """Yield the result of an audit for each partition that it examined."""
-        model, audit = self.deployment.models.get(report.model), report.audit
-        partitions = self.partitions_of(model, report.interval) if model and report.interval else (None,)
-        yield from self._evaluations(report, audit, partitions)
+        model = self.deployment.models.get(audit.model)
+        partitions = self.partitions_of(model, audit.interval) if model and audit.interval else (None,)
+        yield from self._evaluations(audit, partitions)
 
-    def table_audit_events(self, report: Audited, limit: int) -> Iterable[dg.AssetCheckEvaluation]:
+    def table_audit_events(self, audit: AuditLine, limit: int) -> Iterable[dg.AssetCheckEvaluation]:
         """Yield the result of an audit of the whole table for the `limit` newest partitions."""
-        model = self.deployment.models.get(report.model)
+        model = self.deployment.models.get(audit.model)
         partitions: Sequence[str | None] = (None,)
         if model and is_by_time(model):
             loaded_spans = self.deployment.held.get(model.name, ())
             partitions = [key for span in loaded_spans for key in self.partitions_of(model, span)][-limit:]
-        yield from self._evaluations(report, report.audit, partitions)
+        yield from self._evaluations(audit, partitions)
 
-    def _evaluations(
-        self, report: Audited, audit: AuditRow, partitions: Sequence[str | None]
-    ) -> Iterable[dg.AssetCheckEvaluation]:
+    def _evaluations(self, audit: AuditLine, partitions: Sequence[str | None]) -> Iterable[dg.AssetCheckEvaluation]:
         metadata: dict[str, Any] = {"mergeplan/rows_found": audit.count}
-        if report.interval:
-            metadata["mergeplan/interval"] = " - ".join(report.interval)
+        if audit.interval:
+            metadata["mergeplan/interval"] = " - ".join(audit.interval)
         if not audit.ok:
             metadata["mergeplan/query"] = dg.MetadataValue.md(code_block(audit.query, "sql"))
             metadata["mergeplan/sample"] = dg.MetadataValue.json(
@@ -133,7 +130,7 @@ class Recorder:
             )
         for partition in partitions:
             yield dg.AssetCheckEvaluation(
-                asset_key=self.translator.get_asset_key(report.model),
+                asset_key=self.translator.get_asset_key(audit.model),
                 check_name=get_check_name(audit.name),
                 passed=audit.ok,
                 metadata=metadata,
@@ -172,18 +169,17 @@ class Recorder:
         self.inputs[name] = Input((event.tags or {}).get(DATA_VERSION, UNSEEN) if event else UNSEEN, storage_id)
 
 
-def _batch_metadata(report: Computed) -> dict[str, Any]:
-    index, of = report.batch
+def _batch_metadata(batch: BatchLine) -> dict[str, Any]:
     metadata: dict[str, Any] = {
-        "mergeplan/interval": " - ".join(report.interval),
-        "mergeplan/rows": report.rows,
-        "mergeplan/seconds": report.seconds,
-        HELD: report.interval[1],
+        "mergeplan/interval": " - ".join(batch.interval),
+        "mergeplan/rows": batch.rows,
+        "mergeplan/seconds": batch.seconds,
+        HELD: batch.interval[1],
     }
-    if of > 1:
-        metadata["mergeplan/batch"] = f"{index} of {of}"
-    if report.unchanged:
+    if batch.of > 1:
+        metadata["mergeplan/batch"] = f"{batch.index} of {batch.of}"
+    if batch.unchanged:
         metadata["mergeplan/unchanged"] = True
-    if report.copied:
+    if batch.copied:
         metadata["mergeplan/copied"] = True
     return metadata

@@ -10,22 +10,13 @@ from typing import TypeAlias
 import dagster as dg
 
 from mergeplan.dagster.child import ChildEnded
-from mergeplan.dagster.progress import (
-    Audited,
-    Cleared,
-    Computed,
-    Failed,
-    Progress,
-    Remark,
-    Report,
-    Skipped,
-    describe_error,
-)
+from mergeplan.dagster.progress import Cleared, Progress, Remark, Report, describe_error
 from mergeplan.dagster.recorder import Recorder
 from mergeplan.dagster.request import DONE, RESTATING, Request, Verb
 from mergeplan.dagster.resource import MergeplanResource
 from mergeplan.dagster.sync import PARTITIONS, materialize_views, missing_events
 from mergeplan.dagster.translator import MergeplanTranslator
+from mergeplan.planner.contract import lines
 from mergeplan.planner.errors import MergeplanError
 
 Event: TypeAlias = dg.AssetMaterialization | dg.AssetCheckEvaluation
@@ -52,7 +43,7 @@ class ReportedRun:
         yield from self.look()
         yield from self._computing(request)
         yield from materialize_views(self.recorder)
-        self._conclude(request)
+        self._conclude()
 
     def look(self) -> Iterator[Event]:
         """Read the state, and report what is new in it."""
@@ -67,7 +58,7 @@ class ReportedRun:
     def verb_events(self, *arguments: str) -> Iterator[Event]:
         """Yield the events of a verb that computes no model, such as `audit`; raise dg.Failure if it fails."""
         yield from self._calling(Verb(arguments))
-        self._conclude(Verb(arguments))
+        self._conclude()
 
     def _computing(self, request: Request) -> Iterator[Event]:
         """Yield the events of one call; repeat the call while another run of the environment is active."""
@@ -108,18 +99,18 @@ class ReportedRun:
     def _events_of(self, report: Report, request: Request | Verb) -> Iterator[Event]:
         recorder, log = self.recorder, self.context.log
         match report:
-            case Computed():
+            case lines.BatchLine():
                 yield from recorder.batch_events(report)
-                if report.batch[0] == report.batch[1]:
+                if report.index == report.of:
                     yield recorder.outcome(report.model)
-            case Audited() if isinstance(request, Verb):
+            case lines.AuditLine() if isinstance(request, Verb):
                 yield from recorder.table_audit_events(report, self.partitions)
-            case Audited():
+            case lines.AuditLine():
                 yield from recorder.audit_events(report)
-            case Failed(model, message):
+            case lines.FailedLine(model=model, message=message):
                 log.error(f"{model}: {message}")
                 yield recorder.outcome(model, message)
-            case Skipped(model, because):
+            case lines.SkippedLine(model=model, because=because):
                 yield recorder.outcome(model, f"It reads {because}, which failed.", skipped=True)
             case Cleared(plan_id):
                 if isinstance(request, Request) and request.restates:
@@ -127,7 +118,7 @@ class ReportedRun:
             case Remark(message, is_problem):
                 (log.warning if is_problem else log.info)(message)
 
-    def _conclude(self, request: Request | Verb) -> None:
+    def _conclude(self) -> None:
         progress = self.progress
         if progress.result is not None and progress.result.ok:
             if run_tags(self.context).get(RESTATING, DONE) != DONE:

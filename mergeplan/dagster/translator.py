@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 
 from mergeplan.dagster import names
-from mergeplan.dagster.deployment import Deployment, ModelLineage, is_asset, is_by_time
+from mergeplan.dagster.deployment import Deployment, ModelLineage, is_by_time
 from mergeplan.dagster.freshness import GRACE, longest_gap
 from mergeplan.dagster.grid import Grid, instant
 from mergeplan.planner.contract.schedule import ScheduledModel
@@ -151,7 +151,7 @@ def get_check_name(audit: str) -> str:
 
 
 def asset_models(deployment: Deployment) -> tuple[ScheduledModel, ...]:
-    return tuple(model for model in deployment.schedule.models if is_asset(model))
+    return tuple(model for model in deployment.schedule.models if Kind(model.kind).has_view)
 
 
 def is_view(model: ScheduledModel) -> bool:

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 
 from mergeplan.planner.api.first_reading import Progress, StillReading
 from mergeplan.planner.cache.folder_looks import FolderLooks, hash_file, look_at
-from mergeplan.planner.catalog.catalog import CatalogModel
+from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.contract.catalog import CatalogModelRow, CatalogView
 from mergeplan.planner.contract.from_catalog import catalog_view
 from mergeplan.planner.errors import MergeplanError
@@ -43,7 +43,7 @@ class CatalogSnapshot:
 
     view: CatalogView
     project: Project
-    built: Mapping[str, CatalogModel]
+    catalog: Catalog  # the same for pages
     environments: tuple[Environment, ...]  # every one, as it was then
     files: FolderLooks | None  # that it was made from; None: how they look cannot be said
     state: str  # the mark of the state that it was made from
@@ -70,7 +70,7 @@ class CatalogSnapshot:
         """An entity tag that is the same for the same catalog, in another process too: it is of contents alone."""
         shown = (
             text
-            for name, model in self.built.items()
+            for name, model in self.catalog.models.items()
             for text in (name, model.kind, model.schedule, model.declared.owner, *model.declared.tags, model.rendered)
         )
         return digest(self.project.files, self.state, self.view.environment, self.due, mergeplan_version(), *shown)
@@ -232,9 +232,7 @@ class CatalogReader:
             project = self._opened = work.project
             catalog = make_catalog(work, environment, partial(self._note, "Queries followed", len(project.models)))
             shown, view = self._store.environments.all(), catalog_view(catalog)
-            return CatalogSnapshot(
-                view, project, catalog.models, shown, files, state, _next_due_time(work), _due_mark(work)
-            )
+            return CatalogSnapshot(view, project, catalog, shown, files, state, _next_due_time(work), _due_mark(work))
 
     def _note(self, step: str, total: int, done: int) -> None:
         self._progress = Progress(step, done, total)

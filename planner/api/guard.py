@@ -53,7 +53,7 @@ class Guard:
             await _ask_for_token(scope, headers)(scope, receive, guarded)
             return
         scope.setdefault("state", {})["principal"] = principal
-        if has_body(headers):
+        if "transfer-encoding" in headers or headers.get("content-length", "0") != "0":
             try:
                 receive = await read_body(receive)
             except Unread as error:
@@ -90,10 +90,6 @@ class Unread(Exception):
     def __init__(self, answer: Problem) -> None:
         super().__init__(answer.detail)
         self.problem = answer
-
-
-def has_body(headers: Headers) -> bool:
-    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 
 async def read_body(receive: Receive) -> Receive:

@@ -12,6 +12,7 @@ from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import LeaseHeld
+from mergeplan.planner.model.graph import reach_names
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.state.environments import HistoryAction, Revision
 from mergeplan.planner.state.promotions import Promotion
@@ -92,7 +93,7 @@ def find_unused_tables(
     for name, table in recorded_tables.items():
         if table.touched_at > now - OPEN and table.touched_at > left_behind.get(name, table.touched_at - OPEN):
             needed.add(name)
-    _add_what_views_read(needed, {name: table.reads for name, table in recorded_tables.items()})
+    needed = reach_names(needed, {name: table.reads for name, table in recorded_tables.items()})
     return [name for name, table in recorded_tables.items() if table.garbage or name not in needed]
 
 
@@ -180,12 +181,3 @@ class _Past:
     def _promotion_revisions(self, promotion: Promotion) -> list[Revision]:
         revisions = (promotion.old.revision, promotion.new.revision)
         return [row for row in self.histories[promotion.environment] if row.revision in revisions]
-
-
-def _add_what_views_read(needed_tables: set[str], reads: Mapping[str, tuple[str, ...]]) -> None:
-    frontier = list(needed_tables)
-    while frontier:
-        for table in reads.get(frontier.pop(), ()):
-            if table not in needed_tables:
-                needed_tables.add(table)
-                frontier.append(table)

@@ -9,27 +9,17 @@ from mergeplan.planner.checks.audits import AuditContext, AuditResult, fetch_fai
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.intervals import Interval, Timeline
-from mergeplan.planner.model.model import Audit, Model
+from mergeplan.planner.model.graph import reach_names
+from mergeplan.planner.model.model import Audit
 from mergeplan.planner.parsing.definitions.audits.audit_calls import bind_standalone
 from mergeplan.planner.parsing.render import render_audit
-
-
-def standalone_query(
-    audit: Audit,
-    tables: Mapping[str, str],
-    embedded_models: Mapping[str, Model],
-    interval: Interval | None,
-    execution: datetime,
-) -> str:
-    """Return the SELECT of failing rows in Spark SQL over physical tables, with the interval's dates."""
-    return render_audit(bind_standalone(audit), tables, embedded_models, interval, execution)
 
 
 def run_standalone(
     engine: Engine, audit: Audit, interval: Interval | None, execution: datetime, options: AuditContext
 ) -> AuditResult:
     """Run one standalone audit; raise QueryError at its file if Spark rejects the query. The result's model is ''."""
-    sql = standalone_query(audit, options.tables, options.embedded, interval, execution)
+    sql = render_audit(bind_standalone(audit), options.tables, options.embedded, interval, execution)
     try:
         count, sample = fetch_failing_rows(engine, sql, options.samples)
     except MergeplanError as error:
@@ -43,13 +33,7 @@ def run_standalone(
 
 def read_by(audit: Audit, parents: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
     """Return the tables that an audit reads, also through embedded models."""
-    tables: set[str] = set()
-    waiting = list(audit.depends_on)
-    while waiting:
-        if (name := waiting.pop()) not in tables:
-            tables.add(name)
-            waiting += parents.get(name, ())
-    return frozenset(tables)
+    return frozenset(reach_names(audit.depends_on, parents))
 
 
 def is_due(audit: Audit, written_time: Timeline) -> bool:

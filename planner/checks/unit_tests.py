@@ -21,6 +21,7 @@ from mergeplan.planner.checks.unit_test_result import OutputResult, TestResult
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import MergeplanError, ProjectError, QueryError
 from mergeplan.planner.intervals import Interval
+from mergeplan.planner.model.graph import reach_names
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
@@ -229,14 +230,8 @@ def _model_query(project: Project, model: Model, test: UnitTest, schemas: _Schem
 
 
 def _collect_tables(project: Project, model: Model) -> set[str]:
-    tables: set[str] = {model.name} if model.reads_itself else set()
-    waiting = [model]
-    while waiting:
-        for name in waiting.pop().depends_on:
-            if name not in tables:
-                tables.add(name)
-                waiting += [project.models_to_inline[name]] if name in project.models_to_inline else []
-    return tables
+    inlined = {name: inlined_model.depends_on for name, inlined_model in project.models_to_inline.items()}
+    return reach_names(model.depends_on, inlined) | ({model.name} if model.reads_itself else set())
 
 
 def _list_columns(project: Project, model: Model, name: str, schemas: _Schemas) -> _Known:

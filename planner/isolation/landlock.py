@@ -36,17 +36,17 @@ def version() -> int:
         return 0
 
 
-def restrict_files(read: Iterable[str], write: Iterable[str], *, network: bool, signals: bool) -> None:
+def restrict_files(read: Iterable[str], write: Iterable[str], *, network: bool) -> None:
     """Allow only reading (and running) of `read` and writing of `write`; missing paths are left out.
 
-    `network` leaves TCP and `signals` leaves signals as they are. It needs `no_new_privs`. Raise OSError if it fails.
+    `network` leaves TCP as it is. It needs `no_new_privs`. Raise OSError if it fails.
     """
     abi_version = version()
     attributes = struct.pack(
         "QQQ",
         HANDLED.get(abi_version, HANDLED_LATER),
         0 if network or abi_version < 4 else CONNECT_OR_BIND_TCP,
-        0 if signals or abi_version < 6 else SIGNALS_AND_ABSTRACT_SOCKETS,
+        0 if abi_version < 6 else SIGNALS_AND_ABSTRACT_SOCKETS,
     )
     size = 8 if abi_version < 4 else 16 if abi_version < 6 else 24
     rules = system_call(LANDLOCK_CREATE, ctypes.create_string_buffer(attributes, len(attributes)), size, 0)

@@ -53,7 +53,7 @@ def restrict_process(profile: IsolationProfile) -> None:
     if version < landlock.FLOOR:
         raise OSError(f"Landlock {landlock.FLOOR} is needed, and there is {version or 'none'}")
     writes = (*profile.write, *DEVICES)
-    landlock.restrict_files(profile.read, writes, network=profile.network is Network.LISTED, signals=False)
+    landlock.restrict_files(profile.read, writes, network=profile.network is Network.LISTED)
     listener = seccomp.filter_calls(profile.network, signals_kept=version >= 6, modes=profile.modes)
     if listener >= 0:
         with socket.socket(fileno=profile.listener) as line:  # to the parent, which handles `connect`

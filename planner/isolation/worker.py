@@ -38,7 +38,7 @@ class WorkerFork:
             scratch.mkdir(mode=0o700)
             os.environ.update(HOME=str(scratch), TMPDIR=str(scratch))
             tempfile.tempdir = None
-            landlock.restrict_files(self.profile.read, (str(scratch), *DEVICES), network=False, signals=False)
+            landlock.restrict_files(self.profile.read, (str(scratch), *DEVICES), network=False)
             seccomp.filter_calls(Network.NONE, signals_kept=landlock.version() >= 6)
         except OSError as error:
             sys.stderr.write(f"A worker cannot be isolated: {error}\n")

@@ -47,11 +47,6 @@ def is_of_project(path: str, layout: Layout = Layout.OWN) -> bool:
     return (suffix in (".sql", ".yaml", ".yml") and top in FOLDERS) or (suffix == ".py" and top in CODE_FOLDERS)
 
 
-def find_project(file: Path) -> Path | None:
-    """Return the nearest folder above a file that is a project; None if there is none."""
-    return next(filter(is_project, file.parents), None)
-
-
 def is_project(folder: Path) -> bool:
     return any((folder / name).is_file() for name in CONFIGS)
 

@@ -56,7 +56,6 @@ class SqlFile:
     properties: tuple[BlockProperty, ...] = ()
     block: Span | None = None
     query: exp.Query | None = None
-    query_span: Span | None = None
     blanked: tuple[Span, ...] = field(default=())
 
     def property(self, key: str) -> BlockProperty | None:
@@ -95,7 +94,7 @@ def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
         return file
     span = Span(query[0].start, query[-1].end + 1)
     tree, blanked = _parse_query(text, span, source.dialect)
-    return SqlFile(text, source.dialect, tokens, parts, file.properties, file.block, tree, span, blanked)
+    return SqlFile(text, source.dialect, tokens, parts, file.properties, file.block, tree, blanked)
 
 
 def _find_created_query(parts: tuple[tuple[Token, ...], ...]) -> tuple[Token, ...] | None:

@@ -41,11 +41,11 @@ class Graph:
 
     def downstream(self, names: Iterable[str]) -> frozenset[str]:
         """Return everything that reads these models, directly or through others, without the models themselves."""
-        return _follow_edges(names, self.children)
+        return frozenset(reach_names((child for name in names for child in self.children.get(name, ())), self.children))
 
     def upstream(self, names: Iterable[str]) -> frozenset[str]:
         """Return everything that these models read, directly or through others, without the models themselves."""
-        return _follow_edges(names, self.parents)
+        return frozenset(reach_names((parent for name in names for parent in self.parents.get(name, ())), self.parents))
 
 
 def graph_of(models: Mapping[str, Model]) -> Graph:
@@ -82,12 +82,17 @@ def update_graph(graph: Graph, models: Mapping[str, Model], names: Collection[st
     return graph_of(models) if any(name in updated.upstream([name]) for name in changed) else updated
 
 
-def _follow_edges(names: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+def reach_names(starts: Iterable[str], edges: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return the starts and all names that edges lead to from them.
+
+    >>> sorted(reach_names(["a"], {"a": ("b",), "b": ("c", "a"), "d": ()}))
+    ['a', 'b', 'c']
+    """
     reached: set[str] = set()
-    frontier = [edge for name in names for edge in edges.get(name, ())]
-    while frontier:
-        name = frontier.pop()
+    waiting = list(starts)
+    while waiting:
+        name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            frontier += edges.get(name, ())
-    return frozenset(reached)
+            waiting += edges.get(name, ())
+    return reached

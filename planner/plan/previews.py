@@ -55,7 +55,7 @@ def build_previews(
                 versions = {p: shown[p].version for p in graph.parents[name]}
                 by_name[name] = _preview_view(change, versions, stage.naming)
         elif _keeps_all(change) or (moved and change.shares is None):
-            by_name[name] = _preview_table(graph, change, stage)
+            by_name[name] = _preview_table(change, stage)
         new = by_name[name].new
         assert new is not None
         shown[name] = new
@@ -74,7 +74,7 @@ def _preview_view(change: Change, versions: Mapping[str, str], naming: Naming) -
     return replace(change, new=shown, preview=True, shares=None, forward=Forward(lands=new))
 
 
-def _preview_table(graph: Graph, change: Change, stage: PreviewStage) -> Change:
+def _preview_table(change: Change, stage: PreviewStage) -> Change:
     new, forward = change.new, change.forward or Forward()
     assert new is not None
     # Its version names the environment: a preview is never shared.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from mergeplan.planner.intervals import Timeline, build_timeline, intersect_intervals, merge_intervals
-from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.graph import Graph, graph_of, reach_names
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end, earliest_moment, whole_start
@@ -238,10 +238,4 @@ def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:
     for snapshot in (*shown, *(built for built in past.built.values() if built)):
         for parent in snapshot.model.depends_on:
             edges.setdefault(parent, set()).add(snapshot.name)
-    descendants = set(names)
-    waiting = list(descendants)
-    while waiting:
-        for child in edges.get(waiting.pop(), set()) - descendants:
-            descendants.add(child)
-            waiting.append(child)
-    return frozenset(descendants)
+    return frozenset(reach_names(names, edges))

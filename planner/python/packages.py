@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mergeplan.planner.model.graph import reach_names
+
 INDEX = "mergeplan-packages.json"  # distribution -> version, digest of its files, modules, what it requires
 
 
@@ -44,11 +46,5 @@ def index_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _find_requirements(names: Iterable[str], packages: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    closure: set[str] = set()
-    frontier = list(names)
-    while frontier:
-        name = frontier.pop()
-        if name in packages and name not in closure:
-            closure.add(name)
-            frontier += packages[name]["requires"]
-    return sorted(closure)
+    requirements = {name: package["requires"] for name, package in packages.items()}
+    return sorted(packages.keys() & reach_names(names, requirements))

@@ -44,10 +44,8 @@ def draw_neighbourhood(models: Mapping[str, CatalogModel], focus: str) -> Drawin
 
     up, down = _choose_side(focus, parents), _choose_side(focus, readers)
     levels = {focus: 0}
-    levels |= {name: -level for name, level in _longest_distances(focus, up.names, parents).items()}
-    levels |= {
-        name: level for name, level in _longest_distances(focus, down.names, readers).items() if name not in levels
-    }
+    levels |= {name: -level for name, level in _longest_distances(up.names, parents).items()}
+    levels |= {name: level for name, level in _longest_distances(down.names, readers).items() if name not in levels}
     columns: dict[int, list[str]] = {}
     for name, level in levels.items():
         columns.setdefault(level, []).append(name)
@@ -75,7 +73,7 @@ def _choose_side(focus: str, step: Steps) -> _Side:
     return _Side((*shown, *far[:FAR_MOST]), (len(near) - len(shown), len(far[FAR_MOST:])))
 
 
-def _longest_distances(focus: str, names: Iterable[str], step: Steps) -> dict[str, int]:
+def _longest_distances(names: Iterable[str], step: Steps) -> dict[str, int]:
     """How many steps away each model stands on the longest way, so that every line leads from left to right."""
     chosen_names, levels = set(names), dict.fromkeys(names, 1)
     for _ in range(len(levels)):

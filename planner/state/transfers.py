@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mergeplan.planner.errors import LeaseHeld, Refused, RequestError
+from mergeplan.planner.model.graph import reach_names
 from mergeplan.planner.naming import DEFAULT
 from mergeplan.planner.serial import Json
 from mergeplan.planner.state import tables as t
@@ -134,13 +135,7 @@ def _select_table_rows(
     rows: Mapping[str, list[dict[str, Any]]], table_names: Collection[str]
 ) -> dict[str, list[dict[str, Any]]]:
     reads = {row["name"]: row["reads"] for row in rows["physical_tables"]}
-    tables: set[str] = set()
-    frontier = [name for name in reads if name in table_names]
-    while frontier:
-        name = frontier.pop()
-        if name not in tables:
-            tables.add(name)
-            frontier += reads.get(name, [])
+    tables = reach_names((name for name in reads if name in table_names), reads)
     selected_rows = {"physical_tables": [row for row in rows["physical_tables"] if row["name"] in tables]}
     for name, table_rows in rows.items():
         if table_rows and "table_name" in table_rows[0]:

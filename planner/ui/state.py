@@ -6,13 +6,10 @@ import hmac
 import secrets
 import threading
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from mergeplan.planner.api.catalog_reader import CatalogSnapshot
 from mergeplan.planner.api.context import ApiContext
 from mergeplan.planner.api.jobs.job import JobRecord
-from mergeplan.planner.catalog.catalog import Catalog, UnopenedModel, UnusedColumn
-from mergeplan.planner.errors import Place
 from mergeplan.planner.ui.catalog_pages import CatalogPages
 from mergeplan.planner.ui.job_facts import JobFacts, read_facts
 
@@ -41,7 +38,7 @@ class UiState:
         name = snapshot.view.environment
         cached_catalog = self._catalogs.get(name)
         if cached_catalog is None or cached_catalog[0] is not snapshot:
-            cached_catalog = snapshot, CatalogPages(catalog_of(snapshot))
+            cached_catalog = snapshot, CatalogPages(snapshot.catalog)
             self._catalogs[name] = cached_catalog
         return cached_catalog[1]
 
@@ -57,23 +54,3 @@ class UiState:
                 while len(self._facts) > FACTS_MOST:
                     del self._facts[next(iter(self._facts))]
         return facts
-
-
-def catalog_of(snapshot: CatalogSnapshot) -> Catalog:
-    view, built = snapshot.view, snapshot.built
-    unused = None
-    if view.unused_columns is not None:
-        unused = tuple(
-            UnusedColumn(c.model, c.column, built[c.model].declared, c.named_by) for c in view.unused_columns
-        )
-    return Catalog(
-        project=view.project,
-        environment=view.environment,
-        made_at=datetime.fromisoformat(view.made_at),
-        models=built,
-        revision=view.revision,
-        promoted_at=datetime.fromisoformat(view.promoted_at) if view.promoted_at else None,
-        exposures=snapshot.project.exposures,
-        unopened=tuple(UnopenedModel(Place(file.path, file.line), file.reason, file.models) for file in view.unopened),
-        unused_columns=unused,
-    )

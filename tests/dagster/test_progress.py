@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mergeplan.dagster.progress import Audited, Cleared, Computed, Failed, Progress, Remark, Skipped
+from mergeplan.dagster.progress import Cleared, Progress, Remark
+from mergeplan.planner.contract import lines
 from mergeplan.planner.contract.wire import read_line
 
 PLAN = (
@@ -18,21 +19,22 @@ def read(progress: Progress, text: str) -> object:
     return progress.read(line)
 
 
-def test_a_batch_carries_the_table_that_the_plan_named() -> None:
+def test_the_plan_names_the_tables_that_batches_fill() -> None:
     progress = Progress()
     read(progress, PLAN)
 
     report = read(progress, BATCH + '"rows": 7, "seconds": 1.5, "unchanged": true}')
 
-    assert report == Computed("shop.a", "t.a", ("2026-01-01", "2026-01-02"), 7, 1.5, (1, 2), unchanged=True)
+    assert isinstance(report, lines.BatchLine)
+    assert progress.tables == {"shop.a": "t.a"}
 
 
 def test_an_audit_carries_its_interval() -> None:
     text = '{"event": "audit", "model": "shop.a", "name": "not_null", "ok": false, "count": 2, "interval": ["a", "b"]}'
     report = read(Progress(), text)
 
-    assert isinstance(report, Audited)
-    assert (report.model, report.audit.count, report.interval) == ("shop.a", 2, ("a", "b"))
+    assert isinstance(report, lines.AuditLine)
+    assert (report.model, report.count, report.interval) == ("shop.a", 2, ("a", "b"))
 
 
 def test_a_standalone_audit_is_a_remark() -> None:
@@ -44,8 +46,13 @@ def test_a_standalone_audit_is_a_remark() -> None:
 def test_what_failed_and_what_was_left_out_is_known_at_the_end() -> None:
     progress = Progress()
 
-    assert read(progress, '{"event": "failed", "model": "shop.a", "message": "no"}') == Failed("shop.a", "no")
-    assert read(progress, '{"event": "skipped", "model": "shop.b", "because": "shop.a"}') == Skipped("shop.b", "shop.a")
+    failed = read(progress, '{"event": "failed", "model": "shop.a", "message": "no"}')
+    skipped = read(progress, '{"event": "skipped", "model": "shop.b", "because": "shop.a"}')
+
+    assert (failed, skipped) == (
+        lines.FailedLine(model="shop.a", message="no"),
+        lines.SkippedLine(model="shop.b", because="shop.a"),
+    )
     assert (progress.failed, progress.skipped) == ({"shop.a": "no"}, {"shop.b": "shop.a"})
 
 

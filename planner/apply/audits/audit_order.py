@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from mergeplan.planner.model.graph import reach_names
+
 Parents = Mapping[str, tuple[str, ...]]
 
 
@@ -18,19 +20,7 @@ def add_audit_parents(parents: Parents, read: Mapping[str, Collection[str]]) -> 
             if (
                 audit_parent in parents
                 and audit_parent not in all_parents[name]
-                and not _comes_after(audit_parent, name, all_parents)
+                and name not in reach_names([audit_parent], all_parents)
             ):
                 all_parents[name] = (*all_parents[name], audit_parent)
     return all_parents
-
-
-def _comes_after(one: str, other: str, parents: Parents) -> bool:
-    visited: set[str] = set()
-    waiting = [one]
-    while waiting:
-        if (name := waiting.pop()) == other:
-            return True
-        if name not in visited:
-            visited.add(name)
-            waiting += parents.get(name, ())
-    return False

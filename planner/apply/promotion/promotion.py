@@ -33,7 +33,7 @@ def promote_views(
     store: StateStore,
     engine: Engine,
     lease: Lease,
-    promotion_request: Wanted,
+    request: Wanted,
     *,
     emit: Emit,
     pool: Executor | None = None,
@@ -43,15 +43,8 @@ def promote_views(
     Raise PlanMoved if it is no longer `old`, Refused if a table is gone, and LeaseHeld if the lease was lost. Raise
     QueryError or Cancelled if a view cannot be swapped; then every view is back where it was.
     """
-    cause = Cause(
-        plan_id=promotion_request.plan_id,
-        who=promotion_request.who,
-        note=promotion_request.note,
-        action=promotion_request.action,
-    )
-    promotion = store.promotions.begin(
-        lease, promotion_request.old, promotion_request.new, cause, promotion_request.swap
-    )
+    cause = Cause(request.plan_id, request.who, request.note, request.action)
+    promotion = store.promotions.begin(lease, request.old, request.new, cause, request.swap)
     return carry_out(store, engine, lease, promotion, emit, pool=pool)
 
 

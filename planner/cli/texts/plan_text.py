@@ -10,6 +10,7 @@ from rich.text import Text
 from mergeplan.planner.apply.events import BatchAwaited, BatchDone, BatchRepeated, Compared
 from mergeplan.planner.cli.texts.line_tree import LineTree
 from mergeplan.planner.cli.texts.restatement_text import restatement_lines
+from mergeplan.planner.model.graph import reach_names
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.category.override import end_of
@@ -231,7 +232,7 @@ def _render_decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
         head = Text.assemble(f"{modified}: {display_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
         tree = LineTree(head)
         tree.add(Text(change.reason, style="dim"))
-        below = _find_descendants(readers, change.name)
+        below = reach_names(readers.get(change.name, ()), readers)
         children = [child for child in indirect if child.name in below]
         if children:
             _add_children(plan, tree.add(Text("Indirectly Modified Children:")), children)
@@ -245,17 +246,6 @@ def _add_children(plan: Plan, branch: LineTree, children: Iterable[Change]) -> N
         title += PREVIEWED if child.preview else ""
         leaf = branch.add(Text.assemble(f"{display_name(plan, child.name)} ", (f"({title})", style)))
         leaf.add(Text(child.reason, style="dim"))
-
-
-def _find_descendants(readers: Mapping[str, list[str]], ancestor: str) -> set[str]:
-    below: set[str] = set()
-    waiting = list(readers.get(ancestor, ()))
-    while waiting:
-        name = waiting.pop()
-        if name not in below:
-            below.add(name)
-            waiting += readers.get(name, ())
-    return below
 
 
 def _render_diff(diff: str) -> Iterator[Text]:

@@ -16,7 +16,7 @@ from pygls.uris import to_fs_path
 
 from mergeplan.planner.lsp.diagnostics import Diagnostic
 from mergeplan.planner.lsp.editor import Editor, Effect
-from mergeplan.planner.lsp.project_files import find_project, is_of_project
+from mergeplan.planner.lsp.project_files import is_of_project, is_project
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.texts import Lines
 from mergeplan.planner.session.settings import SessionSettings
@@ -69,7 +69,7 @@ class Desk:
     def open(self, uri: str, text: str) -> OpenDocument | None:
         """Add a document that a client opened; return None for one of no project."""
         file = Path(to_fs_path(uri) or "").resolve()
-        root = find_project(file)
+        root = next(filter(is_project, file.parents), None)
         if root is None:
             return None
         editor = self.editor(root)

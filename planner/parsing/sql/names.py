@@ -68,7 +68,7 @@ def name_tables(
         if not table.db and (_is_cte(table) or table.name.lower() in temporary):
             continue
         text = ".".join(part.name for part in table.parts)
-        name = model_name(text, _find_place(text, table, source, tokens), source.catalog)
+        name = model_name(text, _find_place(text, source, tokens), source.catalog)
         called[text.lower()] = name
         set_name(table, name)
         names.add(name)
@@ -195,7 +195,7 @@ def _is_cte(table: exp.Table) -> bool:
     return False
 
 
-def _find_place(text: str, table: exp.Table, source: SourceText, tokens: Tokens) -> Place:
+def _find_place(text: str, source: SourceText, tokens: Tokens) -> Place:
     first = text.split(".")[0].lower()
     at = next((token for token in tokens if token.text.lower() == first), tokens[0])
     return source.place(at)

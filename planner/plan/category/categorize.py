@@ -373,7 +373,7 @@ def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Colu
 
 
 def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:
-    rule, reason = no_change_reason(new.model.sql, new.shape, causes)
+    rule, reason = no_change_reason(new.shape, causes)
     return Verdict(Category.INDIRECT_NON_BREAKING, rule, reason)
 
 

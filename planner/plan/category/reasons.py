@@ -111,7 +111,7 @@ def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: 
     return reason or ("reads-changed-column", _other_meaning(causes))
 
 
-def no_change_reason(sql: str, shape: Shape | None, causes: Causes) -> tuple[str, str]:
+def no_change_reason(shape: Shape | None, causes: Causes) -> tuple[str, str]:
     """Return the rule and the sentence for a model whose rows stay the same despite its parents' changes."""
     parents = causes.parents_with_other_data
     if parents and shape is not None:

@@ -64,10 +64,10 @@ def absent_condition(side: str) -> exp.Expr:
     return side_column(side, PRESENT).is_(exp.null())
 
 
-def key_conditions(batch: MergeBatch, one: str = "target", other: str = "source") -> list[exp.Expr]:
-    """Return the conditions of equal keys; as in a MERGE, NULL equals nothing, unless the batch is `null_safe`."""
+def key_conditions(batch: MergeBatch, side: str = "target") -> list[exp.Expr]:
+    """Return the conditions of keys equal to `source`'s; NULL equals nothing, unless the batch is `null_safe`."""
     names = [f"{KEY}{n}" for n in range(len(batch.keys))]
-    return [equal_keys(batch, side_column(one, name), side_column(other, name)) for name in names]
+    return [equal_keys(batch, side_column(side, name), side_column("source", name)) for name in names]
 
 
 def equal_keys(batch: MergeBatch, one: exp.Expr, other: exp.Expr) -> exp.Expr:

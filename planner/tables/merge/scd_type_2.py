@@ -245,7 +245,7 @@ def _select_changes(builder: _Versions) -> exp.Select:
     if builder.history.invalidates_deleted:
         gone = builder.row("target", builder.nothing, builder.now, GONE)
         versions.append(exp.Case(ifs=[exp.If(this=absent_condition("source"), true=gone)]))
-    in_force = exp.select(exp.Star()).from_("target").where(_is_open_condition("target", builder))
+    in_force = exp.select(exp.Star()).from_("target").where(_is_open_condition(builder))
     rows = _explode_versions(versions).from_(in_force.subquery("target"))
     kind = "full outer" if builder.history.invalidates_deleted else "right"
     rows = rows.join("source", on=exp.and_(*key_conditions(builder.batch)), join_type=kind)
@@ -273,12 +273,12 @@ def _match_condition(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr
         exp.If(this=_mark_condition(mark, GONE), true=exp.true()),
         exp.If(this=_mark_condition(mark, ENDS), true=changed),
     ]
-    unended = exp.paren(exp.or_(_is_open_condition("target", builder), never_condition(keys[0][1])))
+    unended = exp.paren(exp.or_(_is_open_condition(builder), never_condition(keys[0][1])))
     return exp.and_(unended, *equal_keys, exp.Case(ifs=ifs, default=itself))
 
 
-def _is_open_condition(side: str, builder: _Versions) -> exp.Expr:
-    return side_column(side, builder.history.valid_to).is_(exp.null())
+def _is_open_condition(builder: _Versions) -> exp.Expr:
+    return side_column("target", builder.history.valid_to).is_(exp.null())
 
 
 def _mark_condition(mark: exp.Expr, text_: str) -> exp.Expr:
@@ -288,7 +288,7 @@ def _mark_condition(mark: exp.Expr, text_: str) -> exp.Expr:
 def _join_versions(builder: _Versions) -> exp.Select:
     old = exp.Case(ifs=[exp.If(this=exp.not_(absent_condition("target")), true=_old_version(builder))])
     new = exp.Case(ifs=[exp.If(this=builder.begins, true=_new_version(builder))])
-    on = exp.and_(*key_conditions(builder.batch), _is_open_condition("target", builder))
+    on = exp.and_(*key_conditions(builder.batch), _is_open_condition(builder))
     rows = _explode_versions([old, new]).from_("target").join("source", on=on, join_type="full outer")
     return rows.join(
         _keys_without_version(builder).subquery("gone"),

@@ -51,7 +51,7 @@ CATEGORY = "category:"  # before a model's name in the form of categories
 def list_plans(request: Request, context: Context) -> Response:
     """Show the plans and the other jobs, the newest first."""
     check_scope(request, Scope.READ, Mode.PLAN)
-    plans = tuple(plan_rows(context, context.jobs.list(PLANS)[:LISTED]))
+    plans = tuple(plan_rows(context.jobs.list(PLANS)[:LISTED]))
     jobs = [job_row(record) for record in context.jobs.list() if not record.kind.is_plan][:LISTED]
     return html_response(
         render("plans.html", frame_of(request), here="Plans", plans=plans, jobs=jobs, **_catalog_values(request))

@@ -106,7 +106,7 @@ def show_environment(request: Request, context: Context, name: EnvironmentName) 
     return html_response(render("environment.html", frame_of(request), here="Environments", **values))
 
 
-def plan_rows(context: ApiContext, records: tuple[JobRecord, ...]) -> Iterator[PlanRow]:
+def plan_rows(records: tuple[JobRecord, ...]) -> Iterator[PlanRow]:
     for record in records:
         environment = record.environment or PROD
         address = f"/plans/{record.id}"
@@ -123,7 +123,7 @@ def _newest_plans(context: ApiContext, ui: UiState, model: str) -> Iterator[Plan
     for record in records:
         plan = ui.facts(context, record).plan
         if plan and any(change.name == model for change in plan.models):
-            yield from plan_rows(context, (record,))
+            yield from plan_rows((record,))
 
 
 def _newest_runs(context: ApiContext, ui: UiState, model: str) -> Iterator[RunRow]:

@@ -208,10 +208,6 @@ def _stop_event() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _count_jobs(session: ClassicSession, user: str, rest: str) -> str:
-    return str(session.serving.client_jobs(user, *rest.split()))
-
-
 @contextmanager
 def _serve_counter(session: ClassicSession, analyzer: LocalAnalyzer) -> Iterator[int]:
     """Yield a port that answers how many jobs a client has started, and what Spark says of two plans.
@@ -231,7 +227,7 @@ def _serve_counter(session: ClassicSession, analyzer: LocalAnalyzer) -> Iterator
             answer = (
                 answer_comparison(analyzer, request)
                 if first_word == WORD
-                else _count_jobs(session, first_word, request)
+                else str(session.serving.client_jobs(first_word, *request.split()))
             )
             self.wfile.write(f"{answer}\n".encode())
 

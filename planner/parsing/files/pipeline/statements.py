@@ -96,7 +96,7 @@ def _read_table(statement: _Statement, schema: str) -> PipelineTable:
     if [_keyword_text(token) for token in statement.tokens[at : at + 3]] == ["IF", "NOT", "EXISTS"]:
         at += 3
     parts, at = _read_name(statement.tokens, at)
-    name = _qualify_name(parts, schema)
+    name = ".".join(parts if len(parts) > 1 else (*schema.split("."), *parts)).lower()
     try:
         if form in REFUSED:
             reason, hint = REFUSED[form]
@@ -177,10 +177,6 @@ def _is_cte(table: exp.Table) -> bool:
             return True
         node = node.parent
     return False
-
-
-def _qualify_name(parts: Sequence[str], schema: str) -> str:
-    return ".".join(parts if len(parts) > 1 else (*schema.split("."), *parts)).lower()
 
 
 def _read_name(tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
