@@ -161,7 +161,7 @@ def test_a_view_of_a_version_that_the_state_does_not_know_is_no_change_by_hand(s
     mergeplan = shop(**MODELS)
     promote_all(mergeplan)
     engine.fetch("CREATE TABLE mergeplan__shop.shop__total__abc AS SELECT * FROM shop.total")
-    engine.fetch("ALTER VIEW shop.total AS SELECT * FROM mergeplan__shop.shop__total__abc")
+    engine.fetch("ALTER VIEW shop.total AS SELECT * FROM `mergeplan__shop`.`shop__total__abc`")
 
     examined = " ".join(mergeplan("doctor").out.split())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from mergeplan.planner.intervals import Cron, Timeline, build_timeline
@@ -48,3 +49,12 @@ def test_a_cron_that_becomes_more_frequent_keeps_the_table_and_leaves_the_days_s
 
     assert (plan.changes[0].rule, plan.changes[0].recomputed) == ("metadata-only", False)
     assert due == build_timeline(SUNDAY, DUE)
+
+
+def test_readers_are_filled_no_further_than_the_end_of_a_model() -> None:
+    read = "SELECT id, d FROM s.t WHERE d BETWEEN @start_date AND @end_date"
+    models = project(daily(end=day("2026-01-03")), replace(daily(), name="s.r", sql=read, depends_on=("s.t",)))
+
+    needed = {change.name: change.needed for change in make_plan(models).changes}
+
+    assert needed["s.r"] == needed["s.t"] == build_timeline(day("2026-01-01"), day("2026-01-03"))
