@@ -114,7 +114,7 @@ class Stage:
         """Set the login's permission, valid from the next call on."""
         with self.state.lock:
             self._require_user(login)
-            self.state.repositories[repository].permissions[login] = role
+            self._find_repository(repository).permissions[login] = role
 
     def set_team(self, team: str, members: list[str]) -> None:
         with self.state.lock:
@@ -123,12 +123,12 @@ class Stage:
     def require_checks(self, repository: str, branch: str, names: list[str]) -> None:
         """Protect a branch: a pull request into it merges only when these checks have succeeded on its head."""
         with self.state.lock:
-            self.state.repositories[repository].required_checks[branch] = list(names)
+            self._find_repository(repository).required_checks[branch] = list(names)
 
     def install_app(self, repository: str, *, webhook_url: str | None = None, secret: str | None = None) -> int:
         """Install the App there and return the installation's id; URL and secret replace the App's own."""
         with self.state.lock:
-            hook, repo = self.state.hook, self.state.repositories[repository]
+            hook, repo = self.state.hook, self._find_repository(repository)
             hook.secret = secret or hook.secret
             if webhook_url not in (None, hook.url):
                 hook.url = webhook_url
@@ -145,34 +145,37 @@ class Stage:
     def installation_token(self, repository: str) -> str:
         """Return a token as the App would get from its installation on that repository."""
         with self.state.lock:
-            item = self.state.installation_of(self.state.repositories[repository])
-            assert item is not None, f"the App is not installed on {repository}"
+            item = self.state.installation_of(self._find_repository(repository))
+            if item is None:
+                raise ApiError(404, f"The App is not installed on {repository!r}: install_app first")
             login, rights = self.state.app.bot_login, dict(APP_PERMISSIONS)
             return issue_token(self.state, login, "installation", installation_id=item.id, permissions=rights).value
 
     def suspend_app(self, owner: str, *, is_suspended: bool = True) -> None:
         with self.state.lock:
-            item = self.state.installations[owner]
+            item = self._find_installation(owner)
             item.suspended_at = now() if is_suspended else None
             webhooks.installation_changed(self.site, item, "suspend" if is_suspended else "unsuspend")
 
     def uninstall_app(self, owner: str) -> None:
         """Remove the App from an account and end its tokens; `install_app` creates an installation with another id."""
         with self.state.lock:
-            item = self.state.installations.pop(owner)
+            item = self._find_installation(owner)
+            del self.state.installations[owner]
             webhooks.installation_changed(self.site, item, "deleted")
 
     def remove_from_app(self, repository: str) -> None:
         with self.state.lock:
-            repo = self.state.repositories[repository]
-            item = self.state.installations[repo.owner]
+            repo = self._find_repository(repository)
+            item = self._find_installation(repo.owner)
             item.repositories.discard(repository)
             webhooks.repositories_changed(self.site, item, "removed", repo)
 
     def delete_repository(self, repository: str) -> None:
         """Delete a repository from the API without any webhook."""
         with self.state.lock:
-            repo = self.state.repositories.pop(repository)
+            repo = self._find_repository(repository)
+            del self.state.repositories[repository]
             if item := self.state.installations.get(repo.owner):
                 item.repositories.discard(repository)
 
@@ -349,13 +352,13 @@ class Stage:
     def comments(self, repository: str, number: int) -> list[Comment]:
         """Return the comments of an issue or pull request, oldest first, with their reactions."""
         with self.state.lock:
-            stored_comments = self.state.repositories[repository].comments.values()
+            stored_comments = self._find_repository(repository).comments.values()
             return copy.deepcopy([item for item in stored_comments if item.number == number])
 
     def checks(self, repository: str, sha: str) -> dict[str, CheckRun]:
         """Return the latest run of each check name on that commit."""
         with self.state.lock:
-            runs = self.state.repositories[repository].checks.values()
+            runs = self._find_repository(repository).checks.values()
             return copy.deepcopy(latest_runs([run for run in runs if run.head_sha == sha]))
 
     def head(self, repository: str, branch: str = "main") -> str:
@@ -410,6 +413,16 @@ class Stage:
             raise ApiError(404, f"There is no user {login!r}: add_user first")
         return self.state.users[login]
 
+    def _find_repository(self, repository: str) -> Repository:
+        if repository not in self.state.repositories:
+            raise ApiError(404, f"There is no repository {repository!r}: create_repository first")
+        return self.state.repositories[repository]
+
+    def _find_installation(self, owner: str) -> Installation:
+        if owner not in self.state.installations:
+            raise ApiError(404, f"The App is not installed for {owner!r}: install_app first")
+        return self.state.installations[owner]
+
     def _require_repo(self, repository: str, login: str, need: Need) -> Repository:
         return require_repository(self.state, Caller(self._require_user(login).login, "user"), repository, need)
 
@@ -417,7 +430,7 @@ class Stage:
         return find_or_404(repo.issues, str(number))
 
     def _require_pull(self, repository: str, number: int) -> PullRequest:
-        item = self._require_issue(self.state.repositories[repository], number)
+        item = self._require_issue(self._find_repository(repository), number)
         if not isinstance(item, PullRequest):
             raise ApiError(404, f"{repository}#{number} is an issue")
         return item

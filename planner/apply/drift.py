@@ -8,12 +8,14 @@ reported, and never replaced.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from mergeplan.planner.apply.physical_tables import list_objects
+from mergeplan.planner.apply.promotion.own_views import versions_of
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
@@ -25,12 +27,15 @@ from mergeplan.planner.snapshot.environment import PROD, Environment, View
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
+RESTORED = "If the state is a restored copy, leave it and plan again. If somebody changed the view, drop it, then"
+
 
 class DriftKind(StrEnum):
     """The kind of difference of a view or a table."""
 
     VIEW_GONE = "view_gone"
     VIEW_MOVED = "view_moved"  # it reads something else
+    OTHER_VERSION = "other_version"  # it reads a version of the model's table that the state does not know
     NO_VIEW = "no_view"  # a table has its name
     TABLE_GONE = "table_gone"
     TABLE_EMPTIED = "table_emptied"
@@ -72,6 +77,8 @@ class Drift:
             case DriftKind.VIEW_MOVED:
                 fact = f"{view} does not show the model's table any more: it was changed by hand."
                 return fact, f"Drop it, then {run} restores it."
+            case DriftKind.OTHER_VERSION:
+                return f"{view} shows another version of the model's table than the state says.", f"{RESTORED} {run}."
             case DriftKind.NO_VIEW:
                 remedy = f"Rename or drop that table, then {run} creates the view."
                 return f"{view} is gone, and a table has its name.", remedy
@@ -186,7 +193,9 @@ def _drift_of(view: View, engine: Engine) -> DriftKind | None:
         return DriftKind.VIEW_GONE
     if not standing.is_view:
         return DriftKind.NO_VIEW
-    return None if quote_name(view.table) in standing.sql else DriftKind.VIEW_MOVED
+    if quote_name(view.table) in standing.sql:
+        return None
+    return DriftKind.OTHER_VERSION if re.search(versions_of(view), standing.sql) else DriftKind.VIEW_MOVED
 
 
 def _build_view_text(view: View, columns: tuple[Column, ...]) -> ViewText:

@@ -76,7 +76,8 @@ def apply(
         raise Refused(plan.blockers[0].message, place=plan.blockers[0].place)
     check_not_stuck(recover_promotions(store, engine, emit, lease), {plan.environment})
     _check_unmoved(plan, store)
-    check_unoccupied(plan.views.added, plan.environment, engine, store.environments.all, replaces=options.replaces)
+    store.promotions.check_names(plan.old, plan.new)
+    check_unoccupied(plan.views.added, plan.environment, engine, replaces=options.replaces)
     if plan.restatement is not None:
         forget_restated(plan, store, lease, emit)
     holder = f"plan {plan.id} of {plan.environment}"

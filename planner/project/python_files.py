@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
@@ -18,6 +16,7 @@ from mergeplan.planner.project.dbt.inputs import PROJECT as DBT_PROJECT
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.refused import Refusing
+from mergeplan.planner.python.files.code_files import list_code_files
 from mergeplan.planner.python.isolation import Isolation
 from mergeplan.planner.python.project import ProjectCode
 
@@ -98,16 +97,5 @@ def check_signals(model: Model, code: ProjectCode) -> None:
 
 
 def read_python_texts(reading: Folder) -> dict[str, str]:
-    names = (reading.name(path) for path in _python_files(reading.root))
+    names = (reading.name(path) for path in list_code_files(reading.root))
     return {name: reading.text(name) for name in names}
-
-
-def _python_files(root: Path) -> Iterator[Path]:
-    """Yield every Python file of the project, without hidden folders and virtual environments."""
-    for folder, names, files in os.walk(root):
-        names[:] = sorted(
-            name
-            for name in names
-            if not name.startswith((".", "__pycache__")) and not Path(folder, name, "pyvenv.cfg").exists()
-        )
-        yield from (Path(folder, name) for name in sorted(files) if name.endswith(".py"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -11,8 +11,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from mergeplan.planner.errors import PlanMoved
-from mergeplan.planner.serial import encode_json
+from mergeplan.planner.errors import PlanMoved, Refused
+from mergeplan.planner.naming import Naming
+from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.snapshot.environment import Environment, ViewChanges, view_changes
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.environments import Cause, Environments, HistoryAction, map_at
@@ -75,6 +76,11 @@ class Promotions:
         self._database = database
         self._environments = environments
 
+    def check_names(self, old: Environment, new: Environment) -> None:
+        """Raise Refused if a new view has the name of another environment's view; `begin` checks this again."""
+        with self._database.reading() as tx:
+            _check_view_names(tx, self._environments, old, new)
+
     def begin(
         self,
         lease: Lease,
@@ -86,13 +92,14 @@ class Promotions:
         """Put the new map in force and open its journal entry, in one transaction.
 
         LeaseHeld when the lease was lost, PlanMoved when the environment is no longer `old`, Refused when a table that
-        the new map shows is gone.
+        the new map shows is gone, or a new view has the name of another environment's.
         """
         assert lease.name == new.name == old.name, "the lease is the environment's"
         id, cause = secrets.token_hex(16), cause or Cause()
         with self._database.writing() as tx:
             check_lease(tx, lease)
             _check_base(tx, old)
+            _check_view_names(tx, self._environments, old, new)
             check_present(tx, {s.table for s in new.snapshots.values() if s.kind.has_view})
             current_time = tx.now()
             revision = _add_revision(tx, old, new, cause, current_time)
@@ -161,6 +168,52 @@ def _check_base(tx: Transaction, old: Environment) -> None:
             f"`{old.name}` is at revision {revision}, and this plan was made for revision {old.revision}.",
             hint="Plan again.",
         )
+
+
+def _check_view_names(tx: Transaction, environments: Environments, old: Environment, new: Environment) -> None:
+    """Raise Refused if a view to be added has the name of another environment's view.
+
+    `shop.t__dev` may be a model's view in prod, and that of `shop.t` in `dev`. Two environments never look at the same
+    time: the later one finds what the earlier one added.
+    """
+    names = new.views_by_name.keys() - old.views_by_name.keys()
+    if not names:
+        return
+    tx.wait_for_turn("names of views")
+    for name, revision in _list_revisions(tx, new.name):
+        if _may_have(tx, name, revision, names):
+            _check_environment(new, names, environments.read_at(tx, name, revision))
+
+
+def _list_revisions(tx: Transaction, besides: str) -> Iterator[tuple[str, int]]:
+    """Yield the revision of each other environment, and the one to which a promotion under way may go back."""
+    shown, journal = t.environments, t.promotions
+    for row in tx.execute(tx.select(shown).where(shown.c.name != besides)).all():
+        yield row.name, row.revision
+    pending = tx.select(journal).where(journal.c.status == Status.PENDING.value, journal.c.environment != besides)
+    for row in tx.execute(pending).all():
+        yield row.environment, row.old_revision
+
+
+def _may_have(tx: Transaction, environment: str, revision: int, names: set[str]) -> bool:
+    """Return True if a view of the revision may have one of these names, without reading its snapshots."""
+    history = t.environment_history
+    statement = tx.select(history).where(history.c.environment == environment, history.c.revision == revision)
+    row, shown = tx.execute(statement).one_or_none(), map_at(tx, environment, revision)
+    if row is None or shown is None:
+        return False
+    naming = decode_json(Naming, row.naming or {})
+    return any(naming.view(model, environment) in names for model in shown.views)
+
+
+def _check_environment(new: Environment, names: set[str], other: Environment) -> None:
+    for name in sorted(names):
+        if view := other.views_by_name.get(name):
+            raise Refused(
+                f"`{name}` is the view of `{view.model}` in `{other.name}`, and the view of "
+                f"`{new.views_by_name[name].model}` is to stand there.",
+                hint="Call the environment or the model something else.",
+            )
 
 
 def _add_revision(tx: Transaction, old: Environment, new: Environment, cause: Cause, now: datetime) -> int:

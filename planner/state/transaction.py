@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -46,6 +47,12 @@ class Transaction:
 
     def put(self, table: sa.Table, rows: Sequence[Mapping[str, Any]], *, update: bool = True) -> None:
         db.put_rows(self.connection, table, [{**row, "project": self.project} for row in rows], update=update)
+
+    def wait_for_turn(self, purpose: str) -> None:
+        """Wait until no other transaction of the project that asked for this turn is open; SQLite has one writer."""
+        if self.connection.dialect.name == "postgresql":
+            key = zlib.crc32(f"mergeplan:{self.project}:{purpose}".encode())
+            self.execute(sa.text("SELECT pg_advisory_xact_lock(:key)").bindparams(key=key))
 
     def now(self) -> datetime:
         return db.database_time(self.connection)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -161,6 +162,23 @@ def test_prod_holds_what_a_build_of_the_edited_project_holds(name: str, outcome:
 @pytest.mark.parametrize("name", [name for name, edit in EDITS.items() if edit.kind is not VIEW])
 def test_a_table_is_kept_where_the_edit_cannot_change_its_rows(name: str, outcome: Found) -> None:
     assert (name in outcome.moved) == EDITS[name].changes
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize(("before", "days"), [(", end '2026-01-01'", 1), (", cron '@weekly'", 0)])
+def test_days_that_a_plan_leaves_out_are_filled_by_the_next_run(
+    tmp_path: Path, engine: SparkEngine, store: StateStore, before: str, days: int
+) -> None:
+    daily = Daily(tmp_path, engine, store)
+    edited = f"MODEL (name shop.t, {TIME.format('')}, start '2026-01-01');\n{LOCAL}"
+    daily.has(*ITEMS)
+    shown = []
+    for model in (edited.replace(", start", f"{before}, start"), edited, edited):  # the last is no edit, but a run
+        daily.run("2026-01-03", model).raise_failure()
+        shown.append(daily.rows("shop.t"))
+
+    assert shown[0] == shown[1] and len({row[2] for row in shown[1]}) == days
+    assert shown[2] == [row for row in daily.rows("raw.items") if str(row[2]) < "01-03"]
 
 
 @pytest.mark.parametrize("setting", DECIDES)

@@ -6,12 +6,12 @@ Views that others made are replaced only on request (`promotion.replaces_views`,
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.naming import PROD, quote_name
-from mergeplan.planner.snapshot.environment import Environment, View
+from mergeplan.planner.snapshot.environment import View
 
 
 def versions_of(view: View) -> str:
@@ -23,15 +23,8 @@ def versions_of(view: View) -> str:
     return f"{re.escape(prefix)}(?:[^`_]|_(?!_))+`"
 
 
-def check_unoccupied(
-    views: Iterable[View],
-    environment: str,
-    engine: Engine,
-    environments: Callable[[], Iterable[Environment]],
-    *,
-    replaces: bool,
-) -> None:
-    """Raise Refused if a table, a view of others or of another environment has the name of a view to be created.
+def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *, replaces: bool) -> None:
+    """Raise Refused if a table, or a view of others, has the name of a view to be created.
 
     The names in each schema are listed, and only objects with the name of such a view are described.
     """
@@ -44,22 +37,8 @@ def check_unoccupied(
         for view in schema_views:
             if view.name.rpartition(".")[2].lower() in object_names:
                 occupied.append(view)
-    if occupied:
-        _check_other_environments(occupied, [other for other in environments() if other.name != environment])
     for view in occupied:
         _check_one(view, environment, engine, replaces=replaces)
-
-
-def _check_other_environments(views: Iterable[View], others: Iterable[Environment]) -> None:
-    """Raise Refused for a view of another environment: `shop.t__dev` may be in prod, and that of `shop.t` in `dev`."""
-    for other in others:
-        for view in views:
-            if standing := other.views_by_name.get(view.name):
-                raise Refused(
-                    f"`{view.name}` is the view of `{standing.model}` in `{other.name}`, and the view of "
-                    f"`{view.model}` is to stand there.",
-                    hint="Call the environment or the model something else.",
-                )
 
 
 def _check_one(view: View, environment: str, engine: Engine, *, replaces: bool) -> None:

@@ -14,6 +14,7 @@ from mergeplan.planner.errors import Place, ProjectError, Refused
 from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.parsing.files.configuration import MARK, CodeConfiguration, CodeVariable, replacement_hint
 from mergeplan.planner.python.config_code.references import NAME, VARIABLE
+from mergeplan.planner.python.files.code_files import list_code_files
 from mergeplan.planner.python.host import Child, ChildFailed
 from mergeplan.planner.python.isolation import HINT, NO_ISOLATION, Isolation
 from mergeplan.planner.python.messages import ChildMessage, Wrong
@@ -127,7 +128,7 @@ def mentioned_names(root: Path, environment: Mapping[str, str]) -> frozenset[str
     """Return the environment variables that Python files of a folder mention, in code that ran or did not."""
     names = environment.keys() - {name.strip() for name in environment.get(VARIABLE, "").split(",")}
     words: set[str] = set()
-    for file in sorted(root.rglob("*.py")):
+    for file in list_code_files(root):
         words |= set(re.findall(r"\w+", file.read_text("utf-8", "replace"))) if file.is_file() else set()
     return frozenset(names & words)
 

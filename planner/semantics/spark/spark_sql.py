@@ -46,7 +46,7 @@ def _write_select(generator: Generator, node: exp.Expr) -> str:
     assert isinstance(node, exp.Select)
     star = node.expressions[0] if len(node.expressions) == 1 else None
     if not isinstance(star, exp.Star) or not star.args.get("replace"):
-        return SELECT_WRITER(generator, node)
+        return WRITERS[exp.Select](generator, node)
     inner_query, from_ = node.copy(), node.args.get("from_")
     inner_query.set("expressions", [exp.Star()])
     plain = {key for key, value in node.args.items() if value} == {"expressions", "from_"} and from_ is not None
@@ -58,7 +58,16 @@ def _write_select(generator: Generator, node: exp.Expr) -> str:
     return f"{source.lstrip()} |> SET {', '.join(pairs)}"
 
 
-SELECT_WRITER = SparkGenerator(dialect="spark")._dispatch[exp.Select]
+def _write_struct(generator: Generator, node: exp.Expr) -> str:
+    """Return the text of a struct, whose fields sqlglot writes as `1 AS name`: some words it reads as no name then."""
+    for field in node.expressions:
+        if isinstance(field, exp.PropertyEQ) and field.name.lower() in NO_FIELDS:
+            field.set("this", exp.to_identifier(field.name, quoted=True))
+    return WRITERS[exp.Struct](generator, node)
+
+
+WRITERS = SparkGenerator(dialect="spark")._dispatch
+NO_FIELDS = ("not", "select")
 # sqlglot writes these without brackets, which Spark would read as a column
 CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
     (exp.CurrentDate, exp.SessionUser, exp.Localtimestamp, exp.CurrentCatalog), _write_with_brackets
@@ -68,7 +77,9 @@ CALLS: Mapping[type[exp.Expr], Callable[..., str]] = dict.fromkeys(
 def spark_text_of(tree: exp.Expr, unsupported: ErrorLevel = ErrorLevel.IGNORE) -> str:
     """Return the tree as Spark SQL, with each WITH in its place; raise UnsupportedError as the level says."""
     generator = SparkGenerator(dialect="spark", comments=False, unsupported_level=unsupported)
-    generator._dispatch = add_translations({**generator._dispatch, **CALLS, exp.Select: _write_select})
+    generator._dispatch = add_translations(
+        {**generator._dispatch, **CALLS, exp.Select: _write_select, exp.Struct: _write_struct}
+    )
     return generate_in_place(generator, tree)
 
 

@@ -248,7 +248,9 @@ def confirm_plan(work: Workspace, plan: Plan, options: PlanOptions, lease: Lease
     work.settle(lease)
     new_plan = _remake_plan(work, options)
     if new_plan.id != plan.id:
-        raise PlanMoved("Something moved while this plan waited.", hint=f"Plan `{options.environment}` again.")
+        moved = _component_changes_text(_list_components(work, plan), _list_components(work, new_plan))
+        message = f"This plan no longer holds: {moved} changed while it waited for `{options.environment}`."
+        raise PlanMoved(message, hint=f"Plan `{options.environment}` again.")
     return new_plan
 
 

@@ -157,6 +157,18 @@ def test_a_view_that_was_replaced_is_named_and_restored_once_it_is_dropped(shop:
     mend(mergeplan, engine)
 
 
+def test_a_view_of_a_version_that_the_state_does_not_know_is_no_change_by_hand(shop: Shop, engine: SparkEngine) -> None:
+    mergeplan = shop(**MODELS)
+    promote_all(mergeplan)
+    engine.fetch("CREATE TABLE mergeplan__shop.shop__total__abc AS SELECT * FROM shop.total")
+    engine.fetch("ALTER VIEW shop.total AS SELECT * FROM `mergeplan__shop`.`shop__total__abc`")
+
+    examined = " ".join(mergeplan("doctor").out.split())
+
+    assert "`shop.total` of `prod` shows another version of the model's table than the state says." in examined
+    assert "If the state is a restored copy, leave it and plan again." in examined
+
+
 def test_a_table_in_the_place_of_a_view_is_named_and_left_alone(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**MODELS)
     promote_all(mergeplan)

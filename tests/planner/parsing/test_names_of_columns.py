@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import ColumnName, field_names, quote_column
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.semantics.audited_keys import parse_columns
+from mergeplan.planner.semantics.spark.spark_sql import tree_of
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"], exclude_characters="@\0"), min_size=1)
 HEADER = """name s.m, grain ({n}), references ({n}), clustered_by ({n}), partitioned_by ({n}, bucket(4, {n})),
@@ -32,7 +35,7 @@ def parse(kind: str, name: str) -> Model:
     """A model of the kind with the name in every property."""
     inside = KINDS[kind].format(n=quote_column(name))
     header = HEADER.format(n=quote_column(name))
-    query = f"SELECT 1 AS {quote_column(name)}" if "SCD" not in kind else "SELECT 1 AS z"
+    query = f"SELECT 1 AS {quote_column(name)}" if "SCD" not in kind else "SELECT 1 AS `third name`"
     model, _ = parse_model(f"MODEL ({header}, kind {kind} ({inside}));\n{query}", "models/m.sql", DEFAULTS)
     assert model is not None
     return model
@@ -84,3 +87,13 @@ def test_how_a_key_is_written_says_what_it_is() -> None:
 
     assert model is not None
     assert model.unique_key == ("`a-b`", "a - b", "id", "COALESCE(a, b)", "`c-d`", "(CURRENT_DATE)")
+
+
+@pytest.mark.parametrize("word", ["select", "NOT", "from", "order", "a-b"])
+def test_a_field_of_a_struct_has_any_name(word: str) -> None:
+    query = f"SELECT 1 AS z, NAMED_STRUCT('{word}', NAMED_STRUCT('{word}', 1)) AS s"
+    kind = "SCD_TYPE_2_BY_COLUMN (unique_key z, columns [s])"  # which reads the written query again
+    model, _ = parse_model(f"MODEL (name s.m, kind {kind});\n{query}", "models/m.sql", DEFAULTS)
+
+    assert model is not None
+    assert spark_text(tree_of(model.sql)) == model.sql

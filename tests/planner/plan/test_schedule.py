@@ -1,0 +1,60 @@
+"""Edits of a model's schedule: what a plan computes, and what it leaves to the next run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mergeplan.planner.intervals import Cron, Timeline, build_timeline
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.build import Plan, build_run
+from mergeplan.planner.plan.schedule import Loaded, Window
+from tests.planner.building import NOW, day, make_plan, model, project, promote
+
+DUE = day("2026-01-10")  # of a daily model; of a weekly one, the Sunday before
+SUNDAY = day("2026-01-04")
+
+
+def daily(**fields: Any) -> Model:
+    query = "SELECT id, d FROM raw.x WHERE d BETWEEN @start_date AND @end_date"
+    return model("s.t", query, Kind.INCREMENTAL_BY_TIME_RANGE, time_column="d", start=day("2026-01-01"), **fields)
+
+
+def plan_edit(old: Model, new: Model) -> tuple[Plan, Timeline]:
+    """The plan for an edit of prod, and what the run after it computes."""
+    prod, loaded = promote(project(old))
+    plan = make_plan(project(new), base=prod, loaded=loaded)
+    held = {**loaded.timelines, **{c.new.table: c.needed for c in plan.changes if c.new and c.needed}}
+    run = build_run(plan.new, Loaded(held, frozenset(held)), Window(NOW))
+    return plan, run.changes[0].missing if run.changes else ()
+
+
+def test_after_an_end_is_removed_the_plan_fills_what_prod_showed_and_a_run_the_days_since() -> None:
+    plan, due = plan_edit(daily(end=day("2026-01-03")), daily())
+
+    assert plan.changes[0].needed == build_timeline(day("2026-01-01"), day("2026-01-03"))
+    assert due == build_timeline(day("2026-01-03"), DUE)
+
+
+def test_after_an_end_is_moved_to_a_past_day_the_plan_fills_all() -> None:
+    plan, due = plan_edit(daily(end=day("2026-01-03")), daily(end=day("2026-01-05")))
+
+    assert plan.changes[0].needed == build_timeline(day("2026-01-01"), day("2026-01-05"))
+    assert due == ()
+
+
+def test_a_cron_that_becomes_more_frequent_keeps_the_table_and_leaves_the_days_since_to_a_run() -> None:
+    plan, due = plan_edit(daily(cron=Cron("@weekly")), daily())
+
+    assert (plan.changes[0].rule, plan.changes[0].recomputed) == ("metadata-only", False)
+    assert due == build_timeline(SUNDAY, DUE)
+
+
+def test_readers_are_filled_no_further_than_the_end_of_a_model() -> None:
+    read = "SELECT id, d FROM s.t WHERE d BETWEEN @start_date AND @end_date"
+    models = project(daily(end=day("2026-01-03")), replace(daily(), name="s.r", sql=read, depends_on=("s.t",)))
+
+    needed = {change.name: change.needed for change in make_plan(models).changes}
+
+    assert needed["s.r"] == needed["s.t"] == build_timeline(day("2026-01-01"), day("2026-01-03"))
