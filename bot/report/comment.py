@@ -41,7 +41,7 @@ from mergeplan.bot.report.words import (
     unbuilt_words,
     work_words,
 )
-from mergeplan.bot.results import PlannerOutcome, Problem, has_effect, problems_of
+from mergeplan.bot.results import PlannerOutcome, Problem, has_effect, problems_of, unreported_audits
 from mergeplan.planner.contract.plan import ModelChange
 from mergeplan.planner.wording import count_noun
 
@@ -163,8 +163,7 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
         if not test.ok
     ]
     lines = [problem_line(problem) for problem in ended.problems] + failed
-    already = {(problem.model, problem.audit) for problem in ended.problems if problem.audit}
-    lines += [audit_line(audit) for audit in ended.audits if not audit.ok and (audit.model, audit.name) not in already]
+    lines += [audit_line(audit) for audit in unreported_audits(ended)]
     details = [audit_details(audit) for audit in ended.audits if not audit.ok and audit.query][:AUDITS_MOST]
     return ["\n".join(fit_lines(lines, PROBLEMS_MOST)), *details] if lines else []
 
@@ -173,15 +172,37 @@ def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     """Return the linter's warnings, while something can still be done about them."""
     if outcome is None or not outcome.warnings or record.state not in (PullState.FAILED, PullState.PLANNED):
         return []
-    lines = fit_lines([problem_line(problem) for problem in outcome.warnings], PROBLEMS_MOST)
-    return [details_block(f"⚠️ {count_noun(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
+    warnings = [warning for warning in outcome.warnings if not _is_shown(warning, outcome)]
+    if not warnings:
+        return []
+    lines = fit_lines([problem_line(warning) for warning in warnings], PROBLEMS_MOST)
+    return [details_block(f"⚠️ {count_noun(len(warnings), 'warning')} of the linter", "\n".join(lines))]
+
+
+def _is_shown(warning: Problem, outcome: PlannerOutcome) -> bool:
+    """Return True for a misspelled table of which a warning of the plan says that Spark has none."""
+    remarks = outcome.plan.warnings if outcome.plan else ()
+    place = (warning.path, _first_name(warning.message))
+    return warning.message.startswith("misspelledtable:") and any(
+        (remark.path, _first_name(remark.message)) == place for remark in remarks
+    )
+
+
+def _first_name(message: str) -> str:
+    """Return the first name in back-ticks.
+
+    >>> _first_name("misspelledtable: `shop.order` is no model. Did you mean `shop.orders`?")
+    'shop.order'
+    """
+    return message.partition("`")[2].partition("`")[0]
 
 
 def _plan_warnings(pull_view: Shown) -> list[str]:
     """Return the plan's warnings, such as a missing view of prod; a prod never built comes first."""
     outcome = pull_view.record.outcome
     warnings = problems_of(outcome.plan.warnings) if outcome and outcome.plan else ()
-    unbuilt = unbuilt_words(pull_view.prod) if pull_view.record.state is PullState.PLANNED else ""
+    is_open = pull_view.record.state in (PullState.PLANNED, PullState.FAILED)
+    unbuilt = unbuilt_words(pull_view.prod) if is_open else ""
     lines = [f"- {unbuilt}"] if unbuilt else []
     lines += [problem_line(warning) for warning in warnings]
     quoted = [f"> {line.removeprefix('- ') if len(lines) == 1 else line}" for line in fit_lines(lines, WARNINGS_MOST)]
@@ -199,7 +220,8 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
     shown = [model for model in plan.models if model.change != "unchanged"]
     many, site = len(shown) > OPEN, Site(record.place.site, record.head, record.place.folder)
     table, *model_blocks = models_blocks(shown, site)
-    notes = [f"✂️ {words}" for words in (skip_summary(plan), open_words(plan)) if words]
+    still_open = "" if record.state is PullState.FAILED else open_words(plan)
+    notes = [f"✂️ {words}" for words in (skip_summary(plan), still_open) if words]
     rows = []
     if record.state in ROWS_SHOWN:
         rows = [

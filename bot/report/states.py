@@ -189,7 +189,7 @@ STATES: Mapping[PullState, StateRow] = {
     ),
     PullState.FAILED: StateRow(
         texts.failure_headline,
-        "Prod is unchanged. Push a fix to plan again.",
+        "> [!CAUTION]\n> **A merge would not change prod.** Push a fix, and it is planned again.",
         blockers=_failure_blockers,
     ),
     PullState.CANCELLED: StateRow(

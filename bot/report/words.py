@@ -54,8 +54,9 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
     kinds = {problem.kind for problem in outcome.problems}
     if outcome.failed:
         return f"{count_noun(outcome.failed, 'unit test')} failed"
-    if "AuditFailed" in kinds or any(not audit.ok and audit.blocking for audit in outcome.audits):
-        return "A blocking audit found rows"
+    blocking_audits = [audit for audit in outcome.audits if not audit.ok and audit.blocking]
+    if "AuditFailed" in kinds or blocking_audits:
+        return _audit_title(blocking_audits)
     if "Conflict" in kinds:
         return "It conflicts with the base branch"
     if outcome.plan is not None:
@@ -65,6 +66,15 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
     if "ProjectError" in kinds or any(problem.path for problem in outcome.problems):
         return "The project does not load"
     return "The plan could not be made"
+
+
+def _audit_title(audits: Sequence[AuditRow]) -> str:
+    """Return which blocking audit found how many rows, or how many audits found some."""
+    if len(audits) != 1:
+        return f"{len(audits)} blocking audits found rows" if audits else "A blocking audit found rows"
+    (audit,) = audits
+    of = f" of {code(audit.model)}" if audit.model else ""
+    return f"The audit {code(audit.name)}{of} found {count_noun(audit.count, 'row')}"
 
 
 def change_words(plan: PlanView) -> str:

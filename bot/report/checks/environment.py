@@ -20,7 +20,7 @@ from mergeplan.bot.report.models import computation_words, table_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import PLANNING
 from mergeplan.bot.report.words import estimate_words, failure_title, problem_line, skip_summary, spark_link, work_words
-from mergeplan.bot.results import PlannerOutcome, audit_subject, changes_nothing
+from mergeplan.bot.results import PlannerOutcome, audit_subject, changes_nothing, unreported_audits
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.wording import count_noun
 
@@ -72,7 +72,8 @@ def _failure_view(outcome: PlannerOutcome) -> CheckView:
 
 
 def _audit_annotations(outcome: PlannerOutcome, level: str) -> tuple[CheckAnnotation, ...]:
-    failures = [audit for audit in outcome.audits if not audit.ok and audit.path]
+    """Return a remark for each failed audit that no problem is about already."""
+    failures = [audit for audit in unreported_audits(outcome) if audit.path]
     return tuple(
         CheckAnnotation(
             audit.path,

@@ -290,6 +290,56 @@ def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:
     )
 
 
+def test_a_failed_audit_is_named_in_the_headline_with_its_rows() -> None:
+    """Several are counted."""
+    other = {"event": "audit", "model": "shop.orders", "name": "few", "ok": False, "blocking": True, "count": 1}
+    found = {**other, "name": "nulls", "count": 3}
+
+    def title(*audits: dict[str, Any]) -> str:
+        lines = run_lines([*audits, {"event": "result", "ok": False}], 4)
+        return (plan_comment(show(PullState.FAILED, run_lines=lines)) or "").splitlines()[1]
+
+    assert title(found) == "### ❌ The audit `nulls` of `shop.orders` found 3 rows"
+    assert title(found, other) == "### ❌ 2 blocking audits found rows"
+    assert title(found, {**other, "blocking": False}) == "### ❌ The audit `nulls` of `shop.orders` found 3 rows"
+
+
+def test_a_line_has_one_remark_for_a_failed_audit() -> None:
+    place = {"path": "models/orders.sql", "line": 3}
+    found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
+    error = {"event": "error", "message": "3 rows.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.orders"}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [{"name": "shop.orders", "change": "direct"}]}
+    lines = [{**found, **place}, {**error, **place}, {"event": "result", "ok": False, "plan": plan}]
+    view = show(PullState.FAILED, run_lines=run_lines(lines, 4))
+
+    check = next(check for check in checks(view) if check.name == "mergeplan / environment")
+
+    assert [(mark.line, mark.message) for mark in check.annotations] == [(3, "3 rows.")]
+
+
+def test_a_missing_table_is_named_by_the_plan_and_not_again_by_the_linter() -> None:
+    at = {"path": "models/orders.sql", "line": 4}
+    lint = {"event": "lint", "severity": "warning", "rule": "misspelledtable", **at}
+    warnings = [{**lint, "message": "`shop.item` is no model."}, {**lint, "message": "`shop.othr` is no model."}]
+    remark = {"message": "Spark's catalog has no table `shop.item`, which `shop.orders` reads.", **at}
+    model = {"name": "shop.orders", "change": "direct"}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [model], "warnings": [remark]}
+    text = plan_comment(show(run_lines=run_lines([*warnings, {"event": "result", "ok": True, "plan": plan}], 0))) or ""
+
+    assert text.count("shop.item`") == 1
+    assert "1 warning of the linter" in text
+
+
+def test_a_failed_plan_says_that_prod_was_never_built() -> None:
+    """Every model counts as new then, and a reader wonders why."""
+    wrong = {"event": "error", "kind": "QueryError", "message": "No `x`.", "path": "models/a.sql", "line": 2}
+    lines = run_lines([wrong, {"event": "result", "ok": False}], 1)
+    view = show(PullState.FAILED, run_lines=lines)
+    unbuilt = replace(view, prod=ProdRecord("ann/shop", Prod.FAILED, run_lines=lines))
+
+    assert "every model is planned as new" in (plan_comment(unbuilt) or "")
+
+
 def test_a_failed_audit_is_told_once() -> None:
     """Its error tells it already, at the line where the model asks for it."""
     problem = {"message": "Rows were found.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.orders"}

@@ -127,7 +127,7 @@ def test_what_cannot_be_laid_out_safely_is_left_as_it_is(text: str, reason: str)
 
 
 def test_a_query_that_cannot_be_read_is_an_error_at_its_line() -> None:
-    with pytest.raises(ProjectError, match=r"models/x.sql:6: The query is not valid spark SQL near"):
+    with pytest.raises(ProjectError, match=r"models/x.sql:6: The query is not valid Spark SQL near"):
         format_file("models/x.sql", HEAD + "SELECT 1 WHERE (x", "spark", Style())
 
 
