@@ -52,8 +52,11 @@ def progress_view(record: PullRecord) -> CheckView:
 
 
 def _success_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
-    built = "is built" if outcome.applied else "is planned; its rows are computed at the merge"
-    title = f"{plan.environment} {built}. Computed: {work_words(plan)}."
+    is_built = outcome.applied or not any(model.intervals for model in plan.models)
+    built = (
+        f"is built. Computed: {work_words(plan)}." if is_built else "is planned; its rows are computed at the merge."
+    )
+    title = f"{plan.environment} {built}"
     lines = [f"- {code(model.name)}: {computation_words(model)}; {table_words(model)}" for model in plan.models]
     marks = _audit_annotations(outcome, "warning")
     text = fit_summary("\n".join([*filter(None, [skip_summary(plan)]), *lines]))

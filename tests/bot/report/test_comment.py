@@ -330,6 +330,32 @@ def test_a_missing_table_is_named_by_the_plan_and_not_again_by_the_linter() -> N
     assert "1 warning of the linter" in text
 
 
+def test_an_environment_whose_tables_were_built_before_is_built() -> None:
+    """Nothing was applied by this run, as there is nothing to compute: the merge computes nothing, too."""
+    days = [["2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"]]
+
+    def title(intervals: list[list[str]]) -> str:
+        model = {"name": "shop.orders", "change": "direct", "category": "breaking", "intervals": intervals}
+        plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [model]}
+        lines = run_lines([{"event": "result", "ok": True, "applied": False, "plan": plan}], 0)
+        return next(check.title for check in checks(show(run_lines=lines)) if check.name == "mergeplan / environment")
+
+    assert title([]) == "pr_7 is built. Computed: nothing."
+    assert title(days) == "pr_7 is planned; its rows are computed at the merge."
+
+
+def test_the_check_of_a_blocked_plan_says_what_a_merge_would_take() -> None:
+    gone = {"name": "shop.orders", "change": "removed", "category": "breaking", "kind": "FULL"}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [gone]}
+    blocked = {**plan, "blockers": [{"message": "`shop.b` still reads `shop.orders`."}]}
+    lines = run_lines([{"event": "result", "ok": False, "plan": blocked}], 4)
+
+    check = next(check for check in checks(show(run_lines=lines)) if check.name == "mergeplan / plan")
+
+    assert check.title == "shop.b still reads shop.orders."
+    assert check.summary.startswith("**A merge would take something away from prod:**")
+
+
 def test_a_failed_plan_says_that_prod_was_never_built() -> None:
     """Every model counts as new then, and a reader wonders why."""
     wrong = {"event": "error", "kind": "QueryError", "message": "No `x`.", "path": "models/a.sql", "line": 2}
