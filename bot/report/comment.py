@@ -138,9 +138,10 @@ def _count_lines(outcome: PlannerOutcome | None) -> list[str]:
         return []
     shared = sum(1 for model in plan.models if model.shares)
     cost = cost_of([model for model in plan.models if not model.skipped])
+    waits = not outcome.applied and any(model.intervals for model in plan.models)
     facts = [
         change_words(plan),
-        f"{'Computed here' if outcome.applied else 'To compute'}: {work_words(plan)}",
+        f"{'To compute' if waits else 'Computed here'}: {work_words(plan)}",
         f"{count_noun(shared, 'table')} shared" if shared else "",
         cost,
     ]
