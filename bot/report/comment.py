@@ -24,6 +24,7 @@ from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.physical import physical_blocks
 from mergeplan.bot.report.rows import exposures_block, impact_block, rows_blocks, schema_block
 from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.state_texts import lists_blockers
 from mergeplan.bot.report.states import blockers, headline, state_row, status
 from mergeplan.bot.report.words import (
     actual_words,
@@ -221,7 +222,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
     shown = [model for model in plan.models if model.change != "unchanged"]
     many, site = len(shown) > OPEN, Site(record.place.site, record.head, record.place.folder)
     table, *model_blocks = models_blocks(shown, site)
-    still_open = "" if record.state is PullState.FAILED else open_words(plan)
+    still_open = "" if record.state is PullState.FAILED or plan.blockers else open_words(plan)
     notes = [f"✂️ {words}" for words in (skip_summary(plan), still_open) if words]
     rows = []
     if record.state in ROWS_SHOWN:
@@ -274,8 +275,9 @@ def _note_blocks(pull_view: Shown) -> list[str]:
 
 
 def comment_foot(pull_view: Shown) -> str:
-    # what failed stands above, below the headline that names it
-    blocked = () if pull_view.record.state is PullState.FAILED else blockers(pull_view.record)
+    record = pull_view.record
+    # in other states, and where they are few, the headline and the paragraph below it name them
+    blocked = blockers(record) if record.state is PullState.PLANNED and not lists_blockers(record) else ()
     lines = ["---"]
     if blocked:
         lines += [

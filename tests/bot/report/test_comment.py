@@ -166,7 +166,7 @@ def test_days_are_told_as_a_person_would() -> None:
     assert format_days([("2026-01-01T03:00:00Z", "2026-01-01T04:00:00Z")]).endswith("until 2026-01-01T04:00:00Z")
 
 
-def test_what_blocks_promotion_stands_at_the_end() -> None:
+def test_what_blocks_promotion_stands_in_the_box_below_the_headline() -> None:
     """Behaviours 33, 39: the blocker, its place, and the check annotated there."""
     blocker = {"message": "`total` is removed but still read.", "path": "models/a.sql", "line": 3}
     plan = {
@@ -181,7 +181,9 @@ def test_what_blocks_promotion_stands_at_the_end() -> None:
     text = plan_comment(view)
 
     assert text is not None
-    assert "`models/a.sql:3`: `total` is removed but still read." in text.split("**What blocks promotion**")[1]
+    box = "> [!WARNING]\n> **Blocked: a merge does not change prod.**\n>\n> - `models/a.sql:3`: `total` is removed"
+    assert box in text
+    assert text.count("is removed but still read") == 1
     verdicts = {check.name.rpartition(" ")[2]: check.conclusion for check in checks(view)}
     assert (verdicts["plan"], verdicts["promotion"]) == ("failure", "failure")
     assert [(mark.path, mark.line) for check in checks(view) for mark in check.annotations] == [("models/a.sql", 3)]
