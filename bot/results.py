@@ -224,6 +224,12 @@ def view_changes(plan: PlanView) -> tuple[ModelChange, ...]:
     )
 
 
+def unreported_audits(outcome: PlannerOutcome) -> tuple[AuditRow, ...]:
+    """Return the failed audits that are not among the problems."""
+    reported = {(problem.model, problem.audit) for problem in outcome.problems if problem.audit}
+    return tuple(audit for audit in outcome.audits if not audit.ok and (audit.model, audit.name) not in reported)
+
+
 def audit_subject(audit: AuditRow) -> str:
     return audit.model or ", ".join(audit.reads)
 

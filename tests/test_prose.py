@@ -11,7 +11,6 @@ FINDINGS_MAX, WORDS_MAX = 5, 2500
 LISTS = (
     "docs/reference/",
     "CHANGELOG.md",
-    "docs/explanation/equivalence.md",
     "docs/explanation/dbt-results.md",
     "docs/development/architecture.md",
 )  # may be long

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent.parent
 FIRST = {
     "rollback": "guides/rollback/",
     "how do I roll back": "guides/rollback/",
+    "back up the state": "guides/backup/",
     "change a category": "guides/change-category/",
     "databricks": "guides/deploy/",
     "dbt": "guides/dbt/",

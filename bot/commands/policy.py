@@ -39,6 +39,7 @@ def _refusal_reason(command: Command, facts: Facts, needs: Mapping[str, Role]) -
     if facts.elsewhere:
         return (
             f"This pull request does not merge into `{facts.elsewhere}`, so it changes nothing in prod and has no plan."
+            f" It is planned when `{facts.elsewhere}` becomes its base."
         )
     if reason := form.off(facts):
         return reason

@@ -38,7 +38,8 @@ def approval_problems(decision: Decision) -> tuple[Problem, ...]:
 
 def approval_title(decision: Decision) -> str:
     if decision.blocked:
-        return f"Blocked: {_category_label(decision.blocked[0].category)} is not let into prod"
+        first_block = decision.blocked[0]
+        return f"Blocked by a rule: {first_block.model} is {_category_label(first_block.category)}"
     if decision.objecting:
         return f"{decision.objecting[0]} requested changes"
     if decision.missing:
@@ -52,16 +53,18 @@ def approval_title(decision: Decision) -> str:
 
 
 def _need_sentence(need: Need) -> str:
-    number = f"{need.left} more approval{'' if need.left == 1 else 's'}" if need.left > 1 else "An approval"
+    number, verb = (f"{need.left} more approvals", "are") if need.left > 1 else ("An approval", "is")
     owners = ", who owns the file," if need.owners and len(need.approvers) == 1 else ""
     owners = ", who own the file," if need.owners and len(need.approvers) > 1 else owners
     about = first_names([code(model) for model in need.models], NAMES_MOST) or "the edit of the rules"
-    return f"{number} of {_approver_names(need)}{owners} is missing for {about}."
+    return f"{number} of {_approver_names(need)}{owners} {verb} missing for {about}."
 
 
 def _approver_names(need: Need, *, plain: bool = False) -> str:
     names = [approver if plain else code(approver) for approver in need.approvers]
-    return " or ".join(names) if names else "someone who may write" if plain else "someone with `write`"
+    if not names:
+        return "someone who may write" if plain else "someone with `write`"
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _review_age_lines(decision: Decision) -> tuple[str, ...]:

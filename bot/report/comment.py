@@ -24,6 +24,7 @@ from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.physical import physical_blocks
 from mergeplan.bot.report.rows import exposures_block, impact_block, rows_blocks, schema_block
 from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.state_texts import lists_blockers
 from mergeplan.bot.report.states import blockers, headline, state_row, status
 from mergeplan.bot.report.words import (
     actual_words,
@@ -41,7 +42,7 @@ from mergeplan.bot.report.words import (
     unbuilt_words,
     work_words,
 )
-from mergeplan.bot.results import PlannerOutcome, Problem, has_effect, problems_of
+from mergeplan.bot.results import PlannerOutcome, Problem, has_effect, problems_of, unreported_audits
 from mergeplan.planner.contract.plan import ModelChange
 from mergeplan.planner.wording import count_noun
 
@@ -138,9 +139,10 @@ def _count_lines(outcome: PlannerOutcome | None) -> list[str]:
         return []
     shared = sum(1 for model in plan.models if model.shares)
     cost = cost_of([model for model in plan.models if not model.skipped])
+    waits = not outcome.applied and any(model.intervals for model in plan.models)
     facts = [
         change_words(plan),
-        f"{'Computed here' if outcome.applied else 'To compute'}: {work_words(plan)}",
+        f"{'To compute' if waits else 'Computed here'}: {work_words(plan)}",
         f"{count_noun(shared, 'table')} shared" if shared else "",
         cost,
     ]
@@ -163,8 +165,7 @@ def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
         if not test.ok
     ]
     lines = [problem_line(problem) for problem in ended.problems] + failed
-    already = {(problem.model, problem.audit) for problem in ended.problems if problem.audit}
-    lines += [audit_line(audit) for audit in ended.audits if not audit.ok and (audit.model, audit.name) not in already]
+    lines += [audit_line(audit) for audit in unreported_audits(ended)]
     details = [audit_details(audit) for audit in ended.audits if not audit.ok and audit.query][:AUDITS_MOST]
     return ["\n".join(fit_lines(lines, PROBLEMS_MOST)), *details] if lines else []
 
@@ -173,15 +174,37 @@ def _warning_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[
     """Return the linter's warnings, while something can still be done about them."""
     if outcome is None or not outcome.warnings or record.state not in (PullState.FAILED, PullState.PLANNED):
         return []
-    lines = fit_lines([problem_line(problem) for problem in outcome.warnings], PROBLEMS_MOST)
-    return [details_block(f"⚠️ {count_noun(len(outcome.warnings), 'warning')} of the linter", "\n".join(lines))]
+    warnings = [warning for warning in outcome.warnings if not _is_shown(warning, outcome)]
+    if not warnings:
+        return []
+    lines = fit_lines([problem_line(warning) for warning in warnings], PROBLEMS_MOST)
+    return [details_block(f"⚠️ {count_noun(len(warnings), 'warning')} of the linter", "\n".join(lines))]
+
+
+def _is_shown(warning: Problem, outcome: PlannerOutcome) -> bool:
+    """Return True for a misspelled table of which a warning of the plan says that Spark has none."""
+    remarks = outcome.plan.warnings if outcome.plan else ()
+    place = (warning.path, _first_name(warning.message))
+    return warning.message.startswith("misspelledtable:") and any(
+        (remark.path, _first_name(remark.message)) == place for remark in remarks
+    )
+
+
+def _first_name(message: str) -> str:
+    """Return the first name in back-ticks.
+
+    >>> _first_name("misspelledtable: `shop.order` is no model. Did you mean `shop.orders`?")
+    'shop.order'
+    """
+    return message.partition("`")[2].partition("`")[0]
 
 
 def _plan_warnings(pull_view: Shown) -> list[str]:
     """Return the plan's warnings, such as a missing view of prod; a prod never built comes first."""
     outcome = pull_view.record.outcome
     warnings = problems_of(outcome.plan.warnings) if outcome and outcome.plan else ()
-    unbuilt = unbuilt_words(pull_view.prod) if pull_view.record.state is PullState.PLANNED else ""
+    is_open = pull_view.record.state in (PullState.PLANNED, PullState.FAILED)
+    unbuilt = unbuilt_words(pull_view.prod) if is_open else ""
     lines = [f"- {unbuilt}"] if unbuilt else []
     lines += [problem_line(warning) for warning in warnings]
     quoted = [f"> {line.removeprefix('- ') if len(lines) == 1 else line}" for line in fit_lines(lines, WARNINGS_MOST)]
@@ -199,7 +222,8 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
     shown = [model for model in plan.models if model.change != "unchanged"]
     many, site = len(shown) > OPEN, Site(record.place.site, record.head, record.place.folder)
     table, *model_blocks = models_blocks(shown, site)
-    notes = [f"✂️ {words}" for words in (skip_summary(plan), open_words(plan)) if words]
+    still_open = "" if record.state is PullState.FAILED or plan.blockers else open_words(plan)
+    notes = [f"✂️ {words}" for words in (skip_summary(plan), still_open) if words]
     rows = []
     if record.state in ROWS_SHOWN:
         rows = [
@@ -251,8 +275,9 @@ def _note_blocks(pull_view: Shown) -> list[str]:
 
 
 def comment_foot(pull_view: Shown) -> str:
-    # what failed stands above, below the headline that names it
-    blocked = () if pull_view.record.state is PullState.FAILED else blockers(pull_view.record)
+    record = pull_view.record
+    # in other states, and where they are few, the headline and the paragraph below it name them
+    blocked = blockers(record) if record.state is PullState.PLANNED and not lists_blockers(record) else ()
     lines = ["---"]
     if blocked:
         lines += [

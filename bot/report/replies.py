@@ -52,6 +52,8 @@ def state_sentence(pull_view: Shown) -> str:
     record, outcome = pull_view.record, pull_view.record.outcome
     plan = outcome.plan if outcome else None
     match record.state:
+        case PullState.NEW:
+            return "no plan yet."
         case PullState.PLANNED if plan and has_effect(plan):
             plan_text = f"plan `{plan.id}` of `{record.head[:7]}`"
             if words := selection_words(record):

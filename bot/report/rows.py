@@ -26,6 +26,7 @@ EXPOSURES_MOST = 5  # that stand in the open
 ROOM = 8_000  # characters of what is folded
 SAMPLES_ROOM = 9_000
 HEAD = ("Model", "Rows", "Differ")
+Method = tuple[str, str, str]  # how rows were compared: the days, the key, a note
 SORTS = ("Changed", "Only before", "Only after")
 
 
@@ -63,21 +64,26 @@ def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
     differences = outcome.data_diff if outcome else ()
     if not differences:
         return []
+    edited = (
+        {model.name for model in outcome.plan.models if model.change == "direct"} if outcome and outcome.plan else ()
+    )
     differ = sorted((diff for diff in differences if rows_changed(diff)), key=_change_share, reverse=True)
+    differ.sort(key=lambda diff: diff.model not in edited)
     files = [diff for diff in differences if diff.same_files]
     unchanged_diffs = [diff for diff in differences if diff.rows and not (rows_changed(diff) or diff.same_files)]
     unknown = [diff for diff in differences if diff.rows is None and not diff.is_off]
     if not (differ or unchanged_diffs or files or unknown):
         return []
-    ways = {_method_text(diff) for diff in (*differ, *unchanged_diffs) or files}
-    common = ways.pop() if len(ways) == 1 else ""
-    blocks = [f"#### Rows, before and after{f' ({common})' if common else ''}"]
+    common = _common_method((*differ, *unchanged_diffs) or files)
+    words = "; ".join(filter(None, common))
+    blocks = [f"#### Rows, before and after{f' ({words})' if words else ''}"]
     if differ:
         blocks.append(_difference_table(differ[:most], common))
     if differ[most:]:
         blocks.append(
             details_block(
-                f"{len(differ) - most:,} more models whose rows differ", _difference_table(differ[most:], common)
+                f"{count_noun(len(differ) - most, 'more model')} whose rows differ",
+                _difference_table(differ[most:], common),
             )
         )
     if files:
@@ -104,8 +110,8 @@ def _change_share(diff: DataDifference) -> tuple[float, int]:
     return changed / max(1, diff.before or 0, diff.after or 0), changed
 
 
-def _difference_table(differences: Sequence[DataDifference], common: str) -> str:
-    rows = (_difference_row(diff, "" if common else _method_text(diff)) for diff in differences)
+def _difference_table(differences: Sequence[DataDifference], common: Method) -> str:
+    rows = (_difference_row(diff, _method_text(diff, common)) for diff in differences)
     first, rule, *lines = format_table(HEAD, rows).split("\n")
     return "\n".join([first, rule, *fit_lines(lines, ROOM, "| … and {} more | | |")])
 
@@ -134,9 +140,20 @@ def _difference_row(diff: DataDifference, how: str) -> tuple[str, ...]:
     )
 
 
-def _method_text(diff: DataDifference) -> str:
+def _method(diff: DataDifference) -> Method:
     by = f"by {', '.join(map(code, diff.key))}" if diff.key else ""
-    return "; ".join(part for part in (format_days(diff.days), by, inert_text(diff.note)) if part)
+    return format_days(diff.days), by, inert_text(diff.note)
+
+
+def _common_method(differences: Sequence[DataDifference]) -> Method:
+    """Return what all were compared by, '' for each part in which they differ."""
+    parts = [set(texts) for texts in zip(*map(_method, differences), strict=True)]
+    days, key, note = (texts.pop() if len(texts) == 1 else "" for texts in parts)
+    return days, key, note
+
+
+def _method_text(diff: DataDifference, common: Method) -> str:
+    return "; ".join(part for part, shared in zip(_method(diff), common, strict=True) if part and not shared)
 
 
 def _format_note(diff: DataDifference) -> str:
@@ -223,7 +240,7 @@ def impact_block(plan: PlanView | None) -> list[str]:
     lines = format_table(("Downstream", "Columns that change", "Reads", "Owner"), rows).split("\n")
     shown = "\n".join([*lines[:2], *fit_lines(lines[2:], ROOM, "| … and {} more | | | |")])
     owners = sorted({model.owner for model in hit if model.owner})
-    of = f", of {first_names([code(owner) for owner in owners], COLUMNS_MOST)}" if owners else ""
+    of = f", owned by {first_names([code(owner) for owner in owners], COLUMNS_MOST)}" if owners else ""
     title = f"{count_noun(len(hit), 'downstream model')} {'reads' if len(hit) == 1 else 'read'} what changes"
     return [f"**{title}**{of}.\n\n" + details_block("Downstream impact by column", shown)]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.report.approval import approval_title, hold_lines
+from mergeplan.bot.records import PullRecord
+from mergeplan.bot.report.approval import approval_problems, approval_title, hold_lines
 from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
 from mergeplan.bot.report.markdown import code, inert_text
 from mergeplan.bot.report.rows import rows_title
@@ -20,8 +21,10 @@ from mergeplan.bot.report.words import (
     spark_link,
     waiting_words,
 )
-from mergeplan.bot.results import has_effect, is_free, problems_of
+from mergeplan.bot.results import Problem, has_effect, is_free, problems_of
 from mergeplan.planner.wording import count_noun
+
+BLOCKERS_MAX = 5  # that stand in the box below the headline; more are listed at the end of the comment
 
 # --- headlines ---
 
@@ -124,23 +127,56 @@ def plan_status(pull_view: Shown) -> str:
     if plan and plan.not_selected:
         return f"> [!IMPORTANT]\n> **Not ready.** {selection_words(record)} {AT_THE_MERGE}"
     if plan and plan.blockers:
-        first, *others = (problem_line(problem) for problem in problems_of(plan.blockers))
-        more_text = f" And {count_noun(len(others), 'more problem')}, see below." if others else ""
-        return f"> [!WARNING]\n> **Blocked: a merge does not change prod.** {first.removeprefix('- ')}{more_text}"
+        return f"> [!WARNING]\n> **Blocked: a merge does not change prod.**{_blocker_list(record)}"
     if plan and outcome and outcome.is_too_costly:
         over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
         cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
-        return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}"
+        allow = f" {code(pull_view.write_command('/approve-cost'))} lets it be computed."
+        return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}{allow}"
     if plan and has_effect(plan):
-        promise, is_ok = promise_sentence(plan, outcome), record.rules.decision.is_ok
-        verdict = "**Ready.**" if is_ok else "**Built; not allowed into prod yet**, see below."
+        verdict = _verdict(record, promise_sentence(plan, outcome))
         if losses := find_losses(outcome):
             lines = "\n".join(f"> {line}" for line in loss_lines(plan, losses))
-            return (
-                f"> [!WARNING]\n> **The merge takes something away from prod:**\n>\n{lines}\n>\n> {verdict} {promise}"
-            )
-        return f"> [!{'TIP' if is_ok else 'IMPORTANT'}]\n> {verdict} {promise}"
+            return f"> [!WARNING]\n> **The merge takes something away from prod:**\n>\n{lines}\n>\n> {verdict}"
+        return f"> [!{'TIP' if record.rules.decision.is_ok else 'IMPORTANT'}]\n> {verdict}"
     return "This pull request changes no model: nothing to plan, nothing to promote."
+
+
+def _verdict(record: PullRecord, promise: str) -> str:
+    if record.rules.decision.is_ok:
+        return f"**Ready.** {promise}"
+    later = promise.replace("Merging", "Once allowed, merging", 1)
+    return (
+        f"**Built; not allowed into prod yet.**{_blocker_list(record)}\n>\n> A merge before that does not change prod. "
+        f"{later}"
+    )
+
+
+def plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
+    """Return what prevents the merge of a plan that stands from reaching prod."""
+    outcome = record.outcome
+    if outcome and outcome.is_too_costly:
+        return (Problem("The cost of this plan is not approved yet."),)
+    if outcome is None or not has_effect(outcome.plan):
+        return ()
+    unselected = (Problem(f"{words} Type `/plan` to plan all."),) if (words := selection_words(record)) else ()
+    plan_problems = problems_of(outcome.plan.blockers if outcome.plan else ())
+    return (*unselected, *plan_problems, *approval_problems(record.rules.decision))
+
+
+def lists_blockers(record: PullRecord) -> bool:
+    """Return True if the box below the headline has all that blocks the plan."""
+    outcome = record.outcome
+    plan = outcome.plan if outcome else None
+    if outcome and outcome.is_too_costly and not (plan and plan.not_selected):
+        return True
+    return not (plan and plan.not_selected) and len(plan_blockers(record)) <= BLOCKERS_MAX
+
+
+def _blocker_list(record: PullRecord) -> str:
+    lines = [problem_line(problem) for problem in plan_blockers(record)]
+    more_text = f"\n>\n> {len(lines) - BLOCKERS_MAX:,} more are at the end." if len(lines) > BLOCKERS_MAX else ""
+    return "\n>" + "".join(f"\n> {line}" for line in lines[:BLOCKERS_MAX]) + more_text
 
 
 def stop_status(pull_view: Shown) -> str:
@@ -158,8 +194,14 @@ def hold_status(pull_view: Shown) -> str:
 
 
 def merge_status(pull_view: Shown) -> str:
-    record = pull_view.record
-    return f"> [!NOTE]\n> Merged as `{record.promotion.merge_sha[:7]}`. {inert_text(record.run.progress)}".rstrip()
+    record, held = pull_view.record, pull_view.prod.held
+    waits = (
+        f"\n>\n> Prod waits at the commit `{held[:7]}` of its branch, which the project's rules do not allow into prod."
+        if held
+        else ""
+    )
+    doing = f"Merged as `{record.promotion.merge_sha[:7]}`. {inert_text(record.run.progress)}".rstrip()
+    return f"> [!NOTE]\n> {doing}{waits}"
 
 
 def end_status(pull_view: Shown) -> str:

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report import state_texts as texts
-from mergeplan.bot.report.approval import approval_problems
 from mergeplan.bot.report.markdown import code
-from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import failure_title, view_words, waiting_words
-from mergeplan.bot.results import Problem, changes_nothing, has_effect, problems_of
+from mergeplan.bot.results import Problem, changes_nothing, has_effect
 from mergeplan.planner.snapshot.environment import PROD
 
 Text = str | Callable[[Shown], str]
@@ -88,7 +86,7 @@ def _skip_checks(pull_view: Shown) -> CheckText:
 
 
 def _stop_checks(pull_view: Shown) -> CheckText:
-    reason = pull_view.record.reason or "Stopped."
+    reason = pull_view.record.reason.replace("`", "") or "Stopped."
     return CheckText(reason, f"`{pull_view.write_command('/plan')}` plans it again.", "cancelled")
 
 
@@ -109,19 +107,12 @@ def _failure_blockers(record: PullRecord) -> tuple[Problem, ...]:
     return (Problem(f"{failure_title(record.outcome)}."),)
 
 
+def _stop_blockers(record: PullRecord) -> tuple[Problem, ...]:
+    return (Problem("The plan was stopped." if record.environment.exists else "Its environment was deleted."),)
+
+
 def _skip_blockers(record: PullRecord) -> tuple[Problem, ...]:
     return (Problem(f"It has the label {code(record.rules.skip_label)}, so it was not planned."),)
-
-
-def _plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
-    outcome = record.outcome
-    if outcome and outcome.is_too_costly:
-        return (Problem("The cost of this plan is not approved yet."),)
-    if outcome is None or not has_effect(outcome.plan):
-        return ()
-    unselected = (Problem(f"{words} Type `/plan` to plan all."),) if (words := selection_words(record)) else ()
-    plan_blockers = problems_of(outcome.plan.blockers if outcome.plan else ())
-    return (*unselected, *plan_blockers, *approval_problems(record.rules.decision))
 
 
 # --- silence, and deployments of prod ---
@@ -184,19 +175,19 @@ STATES: Mapping[PullState, StateRow] = {
     PullState.PLANNED: StateRow(
         texts.plan_headline,
         texts.plan_status,
-        blockers=_plan_blockers,
+        blockers=texts.plan_blockers,
         is_silent=_is_without_models,
     ),
     PullState.FAILED: StateRow(
         texts.failure_headline,
-        "Prod is unchanged. Push a fix to plan again.",
+        "> [!CAUTION]\n> **A merge would not change prod.** Push a fix, and it is planned again.",
         blockers=_failure_blockers,
     ),
     PullState.CANCELLED: StateRow(
         texts.stop_headline,
         texts.stop_status,
         checks=_stop_checks,
-        blockers=_make_blocker("The plan was stopped."),
+        blockers=_stop_blockers,
     ),
     PullState.MERGED: StateRow(
         "🚚 Merged: promoting to prod",

@@ -54,8 +54,9 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
     kinds = {problem.kind for problem in outcome.problems}
     if outcome.failed:
         return f"{count_noun(outcome.failed, 'unit test')} failed"
-    if "AuditFailed" in kinds or any(not audit.ok and audit.blocking for audit in outcome.audits):
-        return "A blocking audit found rows"
+    blocking_audits = [audit for audit in outcome.audits if not audit.ok and audit.blocking]
+    if "AuditFailed" in kinds or blocking_audits:
+        return _audit_title(blocking_audits)
     if "Conflict" in kinds:
         return "It conflicts with the base branch"
     if outcome.plan is not None:
@@ -65,6 +66,15 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
     if "ProjectError" in kinds or any(problem.path for problem in outcome.problems):
         return "The project does not load"
     return "The plan could not be made"
+
+
+def _audit_title(audits: Sequence[AuditRow]) -> str:
+    """Return which blocking audit found how many rows, or how many audits found some."""
+    if len(audits) != 1:
+        return f"{len(audits)} blocking audits found rows" if audits else "A blocking audit found rows"
+    (audit,) = audits
+    of = f" of {code(audit.model)}" if audit.model else ""
+    return f"The audit {code(audit.name)}{of} found {count_noun(audit.count, 'row')}"
 
 
 def change_words(plan: PlanView) -> str:
@@ -188,7 +198,7 @@ def refusal_words(plan: PlanView | None) -> str:
 
 def cost_of(models: Sequence[ModelChange]) -> str:
     seconds, size = sum(model.estimate.seconds for model in models), sum(model.estimate.bytes for model in models)
-    parts = (f"about {duration_text(seconds)}" if seconds else "", size_text(size) if size else "")
+    parts = (f"about {duration_text(seconds)}" if seconds else "", f"{size_text(size)} read" if size else "")
     return ", ".join(part for part in parts if part)
 
 
@@ -199,16 +209,17 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
     if sized := [model for model in todo if "statistics" in model.estimate.basis]:
         qualifier = "at least " if len(sized) < len(todo) else ""
         size = size_text(sum(model.estimate.bytes for model in sized))
-        parts.append(
-            f"{qualifier}{size} to read (Spark's statistics, {len(sized)} of {count_noun(len(todo), 'table')})"
-        )
+        parts.append(f"{qualifier}{size} to read (Spark's statistics{_known_part(sized, todo)})")
     if timed := [model for model in todo if "batches" in model.estimate.basis]:
         qualifier = "at least " if len(timed) < len(todo) else "about "
         took = duration_text(sum(model.estimate.seconds for model in timed))
-        parts.append(
-            f"{qualifier}{took} of batches (earlier batches, {len(timed)} of {count_noun(len(todo), 'table')})"
-        )
+        parts.append(f"{qualifier}{took} (earlier batches{_known_part(timed, todo)})")
     return ", ".join(parts)
+
+
+def _known_part(known: Sequence[ModelChange], todo: Sequence[ModelChange]) -> str:
+    """Return of how many tables a cost is known, where it is not known of all."""
+    return "" if len(known) == len(todo) else f", {len(known)} of {count_noun(len(todo), 'table')}"
 
 
 def actual_words(outcome: PlannerOutcome) -> str:
@@ -216,7 +227,7 @@ def actual_words(outcome: PlannerOutcome) -> str:
     if done is None or not done.batches or done.seconds is None:
         return ""
     took, written = duration_text(done.seconds), count_noun(done.rows, "row")
-    return f"{took} of batches in {count_noun(done.batches, 'batch', 'batches')}, {written} written"
+    return f"{took}: {count_noun(done.batches, 'batch', 'batches')}, {written} written"
 
 
 def cheaper_words(plan: PlanView) -> str:

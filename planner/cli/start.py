@@ -94,13 +94,14 @@ def _ask_choice(question: str, *answers: str) -> int:
 
 
 def _next_steps(folder: Path, wishes: Wishes, paths: tuple[Path, ...]) -> None:
+    click.echo(f"Created in {'this folder' if folder == Path() else folder}:")
     for path in paths:
         click.echo(f"  {path}")
     click.echo("\nYour mergeplan project is ready!\n")
     click.echo("Next steps:")
     if wishes.spark:
-        click.echo(f"- Complete your gateway connection settings: {folder / 'config.yaml'}")
-    else:
-        click.echo(f"- See the project configuration: {folder / 'config.yaml'}")
-    click.echo("- Run command in CLI: mergeplan plan")
-    click.echo("- (Optional) Explain a plan: mergeplan plan --explain")
+        click.echo(f"- Complete the connection of the gateway in {folder / 'config.yaml'}")
+    if folder != Path():
+        click.echo(f"- cd {folder}")
+    click.echo("- mergeplan plan --explain   shows what a plan would do, and does nothing")
+    click.echo("- mergeplan plan             shows it, asks, and builds prod")

@@ -469,7 +469,7 @@ def test_a_blocking_audit_fails_the_environment_at_its_line(bench: Bench) -> Non
     check = bench.checks(bench.head(number))["environment"]
     assert check.conclusion == "failure"
     assert [(annotation.path, annotation.start_line) for annotation in check.annotations] == [("models/orders.sql", 1)]
-    assert "A blocking audit found rows" in bench.plan(number)
+    assert "### ❌ The audit `not_null` of `shop.orders` found 3 rows" in bench.plan(number)
 
 
 def test_a_defect_of_the_planner_is_tried_again_and_then_told(bench: Bench) -> None:

@@ -20,7 +20,7 @@ from mergeplan.bot.report.models import computation_words, table_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import PLANNING
 from mergeplan.bot.report.words import estimate_words, failure_title, problem_line, skip_summary, spark_link, work_words
-from mergeplan.bot.results import PlannerOutcome, audit_subject, changes_nothing
+from mergeplan.bot.results import PlannerOutcome, audit_subject, changes_nothing, unreported_audits
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.wording import count_noun
 
@@ -52,8 +52,11 @@ def progress_view(record: PullRecord) -> CheckView:
 
 
 def _success_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
-    built = "is built" if outcome.applied else "is planned; its rows are computed at the merge"
-    title = f"{plan.environment} {built}. Computed: {work_words(plan)}."
+    is_built = outcome.applied or not any(model.intervals for model in plan.models)
+    built = (
+        f"is built. Computed: {work_words(plan)}." if is_built else "is planned; its rows are computed at the merge."
+    )
+    title = f"{plan.environment} {built}"
     lines = [f"- {code(model.name)}: {computation_words(model)}; {table_words(model)}" for model in plan.models]
     marks = _audit_annotations(outcome, "warning")
     text = fit_summary("\n".join([*filter(None, [skip_summary(plan)]), *lines]))
@@ -72,7 +75,8 @@ def _failure_view(outcome: PlannerOutcome) -> CheckView:
 
 
 def _audit_annotations(outcome: PlannerOutcome, level: str) -> tuple[CheckAnnotation, ...]:
-    failures = [audit for audit in outcome.audits if not audit.ok and audit.path]
+    """Return a remark for each failed audit that no problem is about already."""
+    failures = [audit for audit in unreported_audits(outcome) if audit.path]
     return tuple(
         CheckAnnotation(
             audit.path,

@@ -47,7 +47,7 @@ def _failure_view(outcome: PlannerOutcome) -> CheckView:
     lines = [problem_line(problem) for problem in outcome.problems] or [f"{failure_title(outcome)}."]
     return CheckView(
         NAME,
-        failure_title(outcome),
+        failure_title(outcome).replace("`", ""),
         fit_summary("\n".join(lines)),
         conclusion="failure",
         annotations=make_annotations(problem for problem in outcome.problems if problem.kind != RULE_BROKEN),
@@ -56,14 +56,16 @@ def _failure_view(outcome: PlannerOutcome) -> CheckView:
 
 def _models_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
     losses = find_losses(outcome)
-    lost = "\n".join(["**The merge takes something away from prod:**", "", *loss_lines(plan, losses)]) if losses else ""
+    verb = "A merge would take" if plan.blockers else "The merge takes"
+    lost = "\n".join([f"**{verb} something away from prod:**", "", *loss_lines(plan, losses)]) if losses else ""
     notes = (lost, skip_summary(plan), open_words(plan), refusal_words(plan))
     warning = f"⚠️ {loss_title(losses)}; " if losses else ""
     title = f"{warning}{change_words(plan)}; to compute: {work_words(plan)}".replace("`", "")
     text = "\n\n".join([*filter(None, notes), model_table(plan.models, CHECK_LIMIT - 12_000)]) + "\n"
     if plan.blockers:
         marks = make_annotations(problems_of(plan.blockers))
-        return CheckView(NAME, plan.blockers[0].message[:TITLE_MOST], text, conclusion="failure", annotations=marks)
+        title = plan.blockers[0].message.replace("`", "")
+        return CheckView(NAME, title[:TITLE_MOST], text, conclusion="failure", annotations=marks)
     return CheckView(NAME, title[:TITLE_MOST], text)
 
 

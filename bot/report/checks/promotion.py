@@ -47,7 +47,9 @@ def promotion_view(pull_view: Shown) -> CheckView:
     if plan is None or not has_effect(plan):
         return CheckView(NAME, "Nothing to do", "A merge changes nothing in prod.")
     losses = find_losses(outcome)
-    title = f"⚠️ {loss_title(losses)} by the merge".replace("`", "") if losses else f"Ready: {prod_words(plan)}"
+    allowed = record.rules.decision.is_ok
+    ready = f"Ready: {prod_words(plan)}" if allowed else f"Ready when it is allowed: {prod_words(plan)}"
+    title = f"⚠️ {loss_title(losses)} by the merge".replace("`", "") if losses else ready
     text = "\n".join([promise_sentence(plan, outcome), "", *loss_lines(plan, losses), *_view_lines(plan)])
     return CheckView(NAME, title[:TITLE_MOST], fit_summary(text))
 

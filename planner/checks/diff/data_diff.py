@@ -233,7 +233,7 @@ def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str
     fits = next((tuple(filter(None, key)) for key in declared if set(key) <= set(columns)), ())
     if fits:
         return fits, ""
-    return (), "whole rows: a key's column differs" if declared else "whole rows: the model declares no `grain`"
+    return (), "whole rows: a key's column differs" if declared else "whole rows: no `grain` is declared"
 
 
 def mask_samples(samples: Samples, key: Collection[str], shown_columns: Collection[str]) -> Samples:

@@ -11,6 +11,7 @@ import click
 from mergeplan.planner.cli.checks.data_diff_options import data_diff_options, options_of
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.handling import Handling
+from mergeplan.planner.cli.option_groups import GroupedCommand
 from mergeplan.planner.cli.output import Output, execution_time_option, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
@@ -24,8 +25,17 @@ from mergeplan.planner.session.use_cases.planning import estimate_costs, save_pl
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import parse_environment_name
 
+GROUPS = {
+    "Applying": "auto_apply explain no_prompts then_run",
+    "Categories": "categories forward_only effective_from enable_preview allow_destructive allow_additive",
+    "Which models": "select others_from include_unmodified strict must_open",
+    "Which days": "start end restate backfill min_intervals no_gaps ignore_cron skip_backfill empty_backfill",
+    "Checks before anything is computed": "skip_tests rerun_tests skip_linter refresh max_bytes max_seconds",
+    "Comparisons and diffs": "no_diff diff_rendered detail unmasked seconds rows physical_plan",
+}
 
-@click.command()
+
+@click.command(cls=GroupedCommand, groups=GROUPS)
 @click.argument("environment", default=None, required=False)
 @click.option("--auto-apply", is_flag=True, help="Apply without asking for confirmation.")
 @click.option("--explain", is_flag=True, help="Show what applying would do, and do nothing.")

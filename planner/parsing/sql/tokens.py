@@ -35,6 +35,7 @@ _NEWLINE = re.compile(r"\n")
 MOST_TOKENS = 300_000  # of one statement: words, numbers, operators and brackets
 DEEPEST = 20_000  # operators, joins or branches of UNION that build on each other
 MOST_BARE_QUERIES = 100  # `FROM SELECT`: sqlglot reads it, and ends the process where thousands are nested
+UNEXPECTED = "Unexpected token"  # the end of sqlglot's description of a word that nothing can follow
 _DIALECT = re.compile(r"[(,]\s*dialect\s+(?:'([^']*)'|\"([^\"]*)\"|(\w+))", re.IGNORECASE)
 # how SQLMesh folds the case of names; Spark ignores case: names that differ by it alone are refused
 _FOLDS = ("lowercase", "uppercase", "case_insensitive", "case_insensitive_uppercase", "case_sensitive")
@@ -239,7 +240,8 @@ def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") ->
 
 def _syntax_error(source: SourceText, tokens: Tokens, error: ParseError, what: str) -> ProjectError:
     details = error.errors[0] if error.errors else {}
-    message = f"{what} is not valid {source.dialect or 'standard'} SQL{_describe_problem(details)}"
+    dialect = "Spark" if source.dialect == "spark" else source.dialect or "standard"
+    message = f"{what} is not valid {dialect} SQL{_describe_problem(details)}"
     word = find_unquoted_name(tokens, source.text) if source.dialect == "spark" else ""
     hint = f"If `{word.lower()}` is a name here, quote it with back-ticks." if word else ""
     if source.at is not None:
@@ -342,5 +344,8 @@ def _describe_problem(details: dict[str, object]) -> str:
     description = str(details.get("description") or "").strip().rstrip(".")
     if description.startswith("Required keyword"):
         description = "something is missing after it"
-    near = f" near `{details['highlight']}`" if details.get("highlight") else ""
+    word = f"`{details['highlight']}`" if details.get("highlight") else ""
+    if word and description.endswith(UNEXPECTED):
+        return f": {word} cannot stand here."
+    near = f" near {word}" if word else ""
     return f"{near}: {description[:1].lower()}{description[1:]}." if description else f"{near}."

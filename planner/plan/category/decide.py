@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.errors import ProjectError, ProjectErrors
 from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Timeline, build_timeline
 from mergeplan.planner.model.model import Model
@@ -79,8 +79,17 @@ def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) 
     effects = {name: parent.effect for name, parent in parents.items()}
     parent_columns = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
     problem = find_column_problem(inputs.graph, model, analysis.shape, effects, parent_columns)
+    if isinstance(problem, ProjectError) and _lost_by_error(inputs, analysis, parents):
+        problem = None
     decision = _decide_by_analysis(inputs, model, followed, analysis, parents).add_problem(problem)
     return decision if old is None or followed is old else keep_old_meaning(decision, old)
+
+
+def _lost_by_error(inputs: Inputs, analysis: Analysis, parents: Mapping[str, Decision]) -> bool:
+    """Return True if a column is missing because the query of a parent is wrong, which is reported there."""
+    column = analysis.shape.unresolved if analysis.shape else None
+    wrong = [inputs.base[name] for name, parent in parents.items() if parent.errors and name in inputs.base]
+    return any(column in (old.columns or ()) for old in wrong)
 
 
 def _decide_by_analysis(

@@ -17,7 +17,7 @@ from mergeplan.planner.semantics.keywords import is_keyword
 #
 # A text column may hold such texts as well. A cast of a column is nevertheless not taken for a clock: every cast of a
 # text would be one, and no table with it could be kept. Days of a table with times only are those on which it was
-# computed, until it is computed again: docs/explanation/equivalence.md.
+# computed, until it is computed again: docs/explanation/edits-order.md.
 _CLOCK = re.compile(
     r"(?:[\s\x00-\x20\x7f]|\\u[0-9a-f]{4}|\\.)*(now|today|yesterday|tomorrow|T?\d{1,2}:\d|T\d{1,2}\s*$)", re.IGNORECASE
 )

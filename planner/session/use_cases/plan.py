@@ -65,7 +65,7 @@ def _find_missing_tables(work: Workspace, plan: Plan) -> Iterator[Blocker]:
     for name, models in sorted(readers.items()):
         names = join_names([f"`{model.name}`" for model in models])
         message = f"Spark's catalog has no table `{name}`, which {names} {'reads' if len(models) == 1 else 'read'}."
-        yield Blocker(f"{message} {did_you_mean(name, work.models, most=0)}".strip(), models[0].place)
+        yield Blocker(f"{message} {did_you_mean(name, work.models, most=0)}".strip(), models[0].locate(name))
 
 
 def rebuild_plan(work: Workspace, plan_id: str) -> tuple[Plan, PlanOptions]:

@@ -224,7 +224,7 @@ def test_a_category_that_the_rules_block_stays_out(make_bench: Make) -> None:
     bench.knobs(tags={"shop.orders": ["pii"]})
     number = open_pull(bench, FILTER)
 
-    assert approval(bench, number) == ("action_required", "Blocked: breaking is not let into prod")
+    assert approval(bench, number) == ("action_required", "Blocked by a rule: shop.orders is breaking")
     assert "`shop.orders` is breaking, which this project's rules keep out of prod." in bench.plan(number)
 
 

@@ -357,6 +357,8 @@ def test_a_command_where_there_is_no_plan_is_answered(bench: Bench) -> None:
     bench.say(number, "/plan")
 
     assert "does not merge into `main`" in bench.replies(number)[0]
+    assert "It is planned when `main` becomes its base." in bench.replies(number)[0]
+    assert "**Now:** no plan yet." in bench.replies(number)[0]
 
 
 def test_edited_comments_and_comments_on_issues_run_nothing(bench: Bench) -> None:

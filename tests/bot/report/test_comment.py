@@ -166,7 +166,7 @@ def test_days_are_told_as_a_person_would() -> None:
     assert format_days([("2026-01-01T03:00:00Z", "2026-01-01T04:00:00Z")]).endswith("until 2026-01-01T04:00:00Z")
 
 
-def test_what_blocks_promotion_stands_at_the_end() -> None:
+def test_what_blocks_promotion_stands_in_the_box_below_the_headline() -> None:
     """Behaviours 33, 39: the blocker, its place, and the check annotated there."""
     blocker = {"message": "`total` is removed but still read.", "path": "models/a.sql", "line": 3}
     plan = {
@@ -181,7 +181,9 @@ def test_what_blocks_promotion_stands_at_the_end() -> None:
     text = plan_comment(view)
 
     assert text is not None
-    assert "`models/a.sql:3`: `total` is removed but still read." in text.split("**What blocks promotion**")[1]
+    box = "> [!WARNING]\n> **Blocked: a merge does not change prod.**\n>\n> - `models/a.sql:3`: `total` is removed"
+    assert box in text
+    assert text.count("is removed but still read") == 1
     verdicts = {check.name.rpartition(" ")[2]: check.conclusion for check in checks(view)}
     assert (verdicts["plan"], verdicts["promotion"]) == ("failure", "failure")
     assert [(mark.path, mark.line) for check in checks(view) for mark in check.annotations] == [("models/a.sql", 3)]
@@ -288,6 +290,82 @@ def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:
     assert line in audit_comment(
         {"message": "It found rows.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.b"}
     )
+
+
+def test_a_failed_audit_is_named_in_the_headline_with_its_rows() -> None:
+    """Several are counted."""
+    other = {"event": "audit", "model": "shop.orders", "name": "few", "ok": False, "blocking": True, "count": 1}
+    found = {**other, "name": "nulls", "count": 3}
+
+    def title(*audits: dict[str, Any]) -> str:
+        lines = run_lines([*audits, {"event": "result", "ok": False}], 4)
+        return (plan_comment(show(PullState.FAILED, run_lines=lines)) or "").splitlines()[1]
+
+    assert title(found) == "### ❌ The audit `nulls` of `shop.orders` found 3 rows"
+    assert title(found, other) == "### ❌ 2 blocking audits found rows"
+    assert title(found, {**other, "blocking": False}) == "### ❌ The audit `nulls` of `shop.orders` found 3 rows"
+
+
+def test_a_line_has_one_remark_for_a_failed_audit() -> None:
+    place = {"path": "models/orders.sql", "line": 3}
+    found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
+    error = {"event": "error", "message": "3 rows.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.orders"}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [{"name": "shop.orders", "change": "direct"}]}
+    lines = [{**found, **place}, {**error, **place}, {"event": "result", "ok": False, "plan": plan}]
+    view = show(PullState.FAILED, run_lines=run_lines(lines, 4))
+
+    check = next(check for check in checks(view) if check.name == "mergeplan / environment")
+
+    assert [(mark.line, mark.message) for mark in check.annotations] == [(3, "3 rows.")]
+
+
+def test_a_missing_table_is_named_by_the_plan_and_not_again_by_the_linter() -> None:
+    at = {"path": "models/orders.sql", "line": 4}
+    lint = {"event": "lint", "severity": "warning", "rule": "misspelledtable", **at}
+    warnings = [{**lint, "message": "`shop.item` is no model."}, {**lint, "message": "`shop.othr` is no model."}]
+    remark = {"message": "Spark's catalog has no table `shop.item`, which `shop.orders` reads.", **at}
+    model = {"name": "shop.orders", "change": "direct"}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [model], "warnings": [remark]}
+    text = plan_comment(show(run_lines=run_lines([*warnings, {"event": "result", "ok": True, "plan": plan}], 0))) or ""
+
+    assert text.count("shop.item`") == 1
+    assert "1 warning of the linter" in text
+
+
+def test_an_environment_whose_tables_were_built_before_is_built() -> None:
+    """Nothing was applied by this run, as there is nothing to compute: the merge computes nothing, too."""
+    days = [["2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"]]
+
+    def title(intervals: list[list[str]]) -> str:
+        model = {"name": "shop.orders", "change": "direct", "category": "breaking", "intervals": intervals}
+        plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [model]}
+        lines = run_lines([{"event": "result", "ok": True, "applied": False, "plan": plan}], 0)
+        return next(check.title for check in checks(show(run_lines=lines)) if check.name == "mergeplan / environment")
+
+    assert title([]) == "pr_7 is built. Computed: nothing."
+    assert title(days) == "pr_7 is planned; its rows are computed at the merge."
+
+
+def test_the_check_of_a_blocked_plan_says_what_a_merge_would_take() -> None:
+    gone = {"name": "shop.orders", "change": "removed", "category": "breaking", "kind": "FULL"}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [gone]}
+    blocked = {**plan, "blockers": [{"message": "`shop.b` still reads `shop.orders`."}]}
+    lines = run_lines([{"event": "result", "ok": False, "plan": blocked}], 4)
+
+    check = next(check for check in checks(show(run_lines=lines)) if check.name == "mergeplan / plan")
+
+    assert check.title == "shop.b still reads shop.orders."
+    assert check.summary.startswith("**A merge would take something away from prod:**")
+
+
+def test_a_failed_plan_says_that_prod_was_never_built() -> None:
+    """Every model counts as new then, and a reader wonders why."""
+    wrong = {"event": "error", "kind": "QueryError", "message": "No `x`.", "path": "models/a.sql", "line": 2}
+    lines = run_lines([wrong, {"event": "result", "ok": False}], 1)
+    view = show(PullState.FAILED, run_lines=lines)
+    unbuilt = replace(view, prod=ProdRecord("ann/shop", Prod.FAILED, run_lines=lines))
+
+    assert "every model is planned as new" in (plan_comment(unbuilt) or "")
 
 
 def test_a_failed_audit_is_told_once() -> None:

@@ -77,6 +77,19 @@ def test_the_models_with_the_largest_shares_stand_first_and_equal_ones_share_a_l
     assert same == "`a.c`, `a.d` hold the same rows as before."
 
 
+def test_an_edited_model_stands_before_the_models_that_it_changes() -> None:
+    """Its share may be the smallest: a row that goes at the source changes every sum below."""
+    plan = PlanView.model_validate(
+        {"id": "p", "environment": "pr_1", "models": [{"name": "a.source", "change": "direct"}]}
+    )
+    found = [diff("a.sum", 1000), diff("a.source", 1), diff("a.other", 500)]
+
+    table, rest = rows_blocks(PlannerOutcome(0, True, plan=plan, data_diff=tuple(found)), most=2)
+
+    assert [line.split(" | ")[0] for line in table.splitlines()[4:]] == ["| `a.source`", "| `a.sum`"]
+    assert "<summary>1 more model whose rows differ</summary>" in rest
+
+
 def test_rows_that_are_only_gone_have_no_column_that_changed() -> None:
     table, *_ = rows_blocks(outcome(diff("a.a", rows=counts(only_first=2))))
 
@@ -88,7 +101,8 @@ def test_the_table_of_rows_fits_a_phone_also_where_models_are_compared_otherwise
     days = [("2026-01-01", "2026-01-09")]
     table, *_ = rows_blocks(outcome(diff("shop.daily_revenue", 3, days=days), diff("shop.customers", 2)))
 
-    assert "shop.<wbr>daily\\_<wbr>revenue</code><br>8 days, 2026-01-01 to 2026-01-08; by `id` |" in table
+    assert table.startswith("#### Rows, before and after (by `id`)\n")
+    assert "shop.<wbr>daily\\_<wbr>revenue</code><br>8 days, 2026-01-01 to 2026-01-08 |" in table
     assert narrowest(table) < PHONE
 
 
@@ -152,8 +166,8 @@ def test_who_is_hit_downstream_is_told_by_column_and_owner() -> None:
     view = {**hit, "name": "a.v", "kind": "VIEW", "recomputed": False, "category": "indirect_breaking"}
     (both,) = impact_block(PlanView.model_validate({"id": "x", "environment": "pr_1", "models": [*models, view]}))
 
-    assert both.startswith("**2 downstream models read what changes**, of `ann`.")
-    assert block.startswith("**1 downstream model reads what changes**, of `ann`.")
+    assert both.startswith("**2 downstream models read what changes**, owned by `ann`.")
+    assert block.startswith("**1 downstream model reads what changes**, owned by `ann`.")
     assert "| `a.b` | `amount` | `a.a` | `ann` |" in block
 
 

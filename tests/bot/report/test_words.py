@@ -54,7 +54,7 @@ def test_a_cut_off_says_what_it_spared_why_and_what_that_saved() -> None:
         PLAN, models=(ORDERS, copy_with(KEPT, estimate=CostEstimate(seconds=120, bytes=1_200_000_000)), BELOW)
     )
 
-    assert skip_summary(plan) == f"**2 models were not computed.** {SAME} That saved about 2 min, 1.1 GiB."
+    assert skip_summary(plan) == f"**2 models were not computed.** {SAME} That saved about 2 min, 1.1 GiB read."
     assert skip_summary(copy_with(PLAN, models=(ORDERS, KEPT))) == f"**1 model was not computed.** {SAME}"
     assert skip_summary(copy_with(PLAN, models=(ORDERS,))) == ""
 
@@ -94,7 +94,7 @@ def test_the_comment_and_the_checks_tell_the_cut_off_and_count_its_cost_apart() 
     told = {check.name.removeprefix("mergeplan / "): check for check in checks(view)}
 
     assert text is not None
-    assert f"\n\n✂️ **1 model was not computed.** {SAME} That saved about 2 min, 1.9 GiB.\n\n" in text
+    assert f"\n\n✂️ **1 model was not computed.** {SAME} That saved about 2 min, 1.9 GiB read.\n\n" in text
     assert "| nothing: inputs unchanged<br>table shared with `prod` |" in text
     assert "<br/>skipped" in text
     assert " · about 8 s\n" in text

@@ -30,6 +30,18 @@ def answer_prompts(folder: Path, *answers: str) -> str:
     return ran.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "steps"), [(["init", "shop", "-t", "empty"], ["cd shop"]), (["init", "-t", "empty"], [])]
+)
+def test_the_next_steps_are_commands_that_work_where_one_stands(
+    arguments: list[str], steps: list[str], offline: CommandLine
+) -> None:
+    lines = offline(*arguments).out.splitlines()
+    commands = [line.removeprefix("- ").split("   ")[0] for line in lines if line.startswith("- ")]
+
+    assert commands == [*steps, "mergeplan plan --explain", "mergeplan plan"]
+
+
 def test_a_terminal_is_asked_for_files_spark_and_mode(tmp_path: Path) -> None:
     shown = answer_prompts(tmp_path, "2", "2", "sc://spark.internal:15002", "2")
 

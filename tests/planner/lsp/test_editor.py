@@ -52,7 +52,7 @@ def test_a_syntax_error_is_shown_at_its_place_and_the_project_stays(editor: Edit
     text = ORDERS.replace("FROM priced", "FROM priced WHERE (")
     (diagnostic,) = editor.judge(PATH, text)
 
-    assert diagnostic.message.startswith("The query is not valid spark SQL")
+    assert diagnostic.message.startswith("The query is not valid Spark SQL")
     assert editor.view is not None
     assert "shop.totals" in editor.view.project.models
     assert editor.judge(PATH, ORDERS) == ()

@@ -69,6 +69,10 @@ DEFAULTS = Defaults(NOW)
 EXAMPLE = Path(__file__).parents[3] / "planner/project/example"
 
 
+PROJECTS = Path(__file__).parents[2] / "projects"
+OWN_FILES = [*EXAMPLE.rglob("*.sql"), *(PROJECTS / "everything").rglob("*.sql")]
+
+
 def neat(sql: str, **style: Any) -> str:
     """A query's layout, below a block that is in order."""
     now = format_file("models/x.sql", HEAD + sql, "spark", Style(**{"append_newline": False, **style}))
@@ -103,6 +107,16 @@ def test_the_style_of_the_project_is_heeded(style: dict[str, Any], sql: str, tex
     assert neat(sql, **style) == text
 
 
+@pytest.mark.parametrize("path", OWN_FILES, ids=lambda path: path.name)
+def test_our_own_files_are_formatted_once_and_the_example_not_at_all(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    first = format_file(f"models/{path.name}", text, "spark", Style())
+    second = format_file(f"models/{path.name}", first.text, "spark", Style())
+
+    assert second == first or first.left
+    assert first.text == text or not path.is_relative_to(EXAMPLE)
+
+
 def test_a_division_is_laid_out_as_it_is() -> None:
     assert format_file("models/x.sql", HEAD + "SELECT id / 0 FROM range(3)", "spark", Style()).text.endswith(
         "SELECT\n  id / 0\nFROM range(3)\n"
@@ -127,7 +141,7 @@ def test_what_cannot_be_laid_out_safely_is_left_as_it_is(text: str, reason: str)
 
 
 def test_a_query_that_cannot_be_read_is_an_error_at_its_line() -> None:
-    with pytest.raises(ProjectError, match=r"models/x.sql:6: The query is not valid spark SQL near"):
+    with pytest.raises(ProjectError, match=r"models/x.sql:6: The query is not valid Spark SQL near"):
         format_file("models/x.sql", HEAD + "SELECT 1 WHERE (x", "spark", Style())
 
 

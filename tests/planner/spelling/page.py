@@ -1,11 +1,11 @@
-"""The published score: the tables of docs/explanation/equivalence.md below "The parser and Spark"."""
+"""The published score: the tables of docs/explanation/parser-results.md."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "equivalence.md"
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "parser-results.md"
 
 
 def score_of_page() -> dict[str, int]:
@@ -19,7 +19,7 @@ def rules_of_page() -> set[str]:
 
 
 def _rows(heading: str) -> Iterator[list[str]]:
-    section = PAGE.read_text(encoding="utf-8").partition(f"\n### {heading}\n")[2].partition("\n#")[0]
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n#")[0]
     for line in section.splitlines():
         if line.startswith("| "):
             yield [cell.strip() for cell in line.strip("| ").split(" | ")]

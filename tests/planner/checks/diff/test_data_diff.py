@@ -59,10 +59,10 @@ def test_a_key_is_the_grain_or_the_unique_key_as_far_as_both_tables_have_it() ->
     assert key_of(model(grain=("id",), unique_key=("`A`",)), {"a"}) == (("a",), "")
     assert key_of(model(unique_key=("a",), delete_insert=True), {"a"}) == (
         (),
-        "whole rows: the model declares no `grain`",
+        "whole rows: no `grain` is declared",
     )
     assert key_of(model(unique_key=("lower(a)",)), {"a"}) == ((), "whole rows: a key's column differs")
-    assert key_of(model(), {"a"}) == ((), "whole rows: the model declares no `grain`")
+    assert key_of(model(), {"a"}) == ((), "whole rows: no `grain` is declared")
 
 
 def test_a_column_may_hold_nulls_where_no_blocking_audit_forbids_it() -> None:

@@ -78,7 +78,7 @@ def test_windows_ends_of_lines_stay(shell: CommandLine) -> None:
     ("arguments", "told"),
     [
         (["nothing"], "Error: `nothing` is no model and no SQL file of the project."),
-        ([], "Error: models/bad.sql:2: The query is not valid spark SQL near `x`: expecting )."),
+        ([], "Error: models/bad.sql:2: The query is not valid Spark SQL near `x`: expecting )."),
     ],
 )
 def test_nothing_is_written_when_something_is_wrong(arguments: list[str], told: str, shell: CommandLine) -> None:

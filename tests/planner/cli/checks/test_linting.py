@@ -93,7 +93,9 @@ def test_a_model_that_cannot_be_opened_fails_lint_and_is_named_once_by_a_plan(st
     ran, planned = star_project("lint"), star_project("plan", "--skip-tests", "--no-prompts")
 
     assert ran.code == 1
-    assert ran.out.startswith("Error: models/wrong.sql:2:14: refusedmodel: The query is not valid spark SQL near ")
+    assert ran.out.startswith(
+        "Error: models/wrong.sql:2:14: refusedmodel: The query is not valid Spark SQL: `shop` cannot stand here."
+    )
     assert ran.out.endswith(
         "4 models opened. 1 model left out: each reads one that cannot be opened. 1 error, 0 warnings. "
         "No rules: set `linter: {enabled: true, rules: ...}` in config.yaml to check some.\n"

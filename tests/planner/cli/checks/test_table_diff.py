@@ -64,7 +64,7 @@ def test_tables_of_the_same_files_are_said_to_be_so_in_one_line(shop: Callable[.
         ("prod", "`prod` does not name two tables or environments. Write `prod:dev`, or `schema.table:schema.table`."),
         ("prod:dev", "There is no environment `prod`."),
         ("a.b:c.d shop.a", "Two tables are no environments in which a model could be compared."),
-        ("a.b:c.d --where (", "`--where`: The query is not valid spark SQL"),
+        ("a.b:c.d --where (", "`--where`: The query is not valid Spark SQL"),
         ("a.b:c.d --where id=1;drop", "`--where`: it is one condition, without `;`."),
         ("prod:dev --where id=';'", "There is no environment"),
         ("a.b:c.d --rename x", "`x` renames nothing. Write `--rename old=new`."),

@@ -324,5 +324,5 @@ def test_a_table_that_does_not_exist_is_warned_of_before_anything_is_applied(sho
 
     ran = mergeplan("plan", "--no-prompts")
 
-    said = "Warning: models/wrong.sql:1 Spark's catalog has no table `shop.totals`, which `shop.wrong` reads."
+    said = "Warning: models/wrong.sql:2 Spark's catalog has no table `shop.totals`, which `shop.wrong` reads."
     assert f"{said} Did you mean `shop.total`?" in ran.out

@@ -148,6 +148,19 @@ def test_a_column_that_is_nowhere_is_an_error_at_its_line() -> None:
         change_of({}, two(child="SELECT nope FROM s.parent"))
 
 
+def test_a_misspelled_column_is_one_error_and_not_one_of_each_reader() -> None:
+    """The reader's column comes back when the query above is right; an error of its own stays."""
+    typo = "SELECT id, itm_id, price, d FROM s.raw"
+
+    with pytest.raises(ProjectErrors) as consequence:
+        change_of(two(), two(typo))
+    with pytest.raises(ProjectErrors) as both:
+        change_of(two(), two(typo, child="SELECT nope FROM s.parent"))
+
+    assert [str(error.place) for error in consequence.value.errors] == ["models/s.parent.sql:2"]
+    assert [str(error.place) for error in both.value.errors] == ["models/s.parent.sql:2", "models/s.child.sql:2"]
+
+
 def test_a_view_is_made_again_when_a_parents_table_moves_but_computes_nothing() -> None:
     view = model("s.view", "SELECT item_id FROM s.parent", kind=Kind.VIEW)
     before = two() | {"s.view": view}

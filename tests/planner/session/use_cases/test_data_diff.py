@@ -104,7 +104,7 @@ def test_only_days_that_both_hold_are_compared(shop: Callable[..., Session], tmp
     assert (daily.counts, daily.rows.only, daily.rows.changed, daily.rows.columns) == (
         (1, 1), (0, 0), 1, (("day", 0), ("price", 1)),
     )  # fmt: skip
-    assert summed.note == "its inputs hold fewer days here than in prod; whole rows: the model declares no `grain`"
+    assert summed.note == "its inputs hold fewer days here than in prod; whole rows: no `grain` is declared"
 
 
 def test_tables_known_to_hold_the_same_rows_are_not_read(shop: Callable[..., Session], tmp_path: Path) -> None:
