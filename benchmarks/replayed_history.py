@@ -196,7 +196,7 @@ class Replay:
             settings_of(os.environ, self.root),
             state_url=f"sqlite:///{self.place / 'state.db'}",
             home=self.place / "home",
-            open_engine=lambda *_: engine,  # type: ignore[arg-type, return-value]
+            open_engine=lambda *_: engine,  # type: ignore[arg-type]
         )
         work = Workspace(settings)
         began = time.monotonic()
