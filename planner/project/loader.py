@@ -46,6 +46,7 @@ from mergeplan.planner.project.dbt.answers import Answers
 from mergeplan.planner.project.dbt.compile import HIVE, compile_dbt, describe_target, target_catalog
 from mergeplan.planner.project.dbt.folder import DbtFolder
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
+from mergeplan.planner.project.dbt.own_rows import OwnRows
 from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
@@ -118,7 +119,8 @@ class LoadOptions:
     files, by path. Unless it `runs_code`, none of the folder's Python runs: what needs it is refused.
 
     `open_engine` opens the Spark that answers what templates of dbt ask; without it they are refused, and unless it
-    `gives_rows`, those that ask for rows.
+    `gives_rows`, those that ask for rows. `load_deployed` returns the models of prod, from which these rows are taken
+    unless the folder has them otherwise.
     """
 
     gateways_from: Path | None = None
@@ -127,6 +129,7 @@ class LoadOptions:
     strict: bool = True
     proposed: Mapping[str, str] = field(default_factory=dict)
     open_engine: Callable[[Config, str, frozenset[str]], Engine] | None = None
+    load_deployed: Callable[[Config, str], Mapping[str, Model]] = lambda config, gateway: {}
     runs_code: bool = True
     gives_rows: bool = True
     on_read: Callable[[int, int], None] = lambda done, total: None  # how many files of how many
@@ -258,11 +261,14 @@ def _open_foreign(
         open_engine = options.open_engine
         connection = config.gateways[gateway].connection if gateway in config.gateways else None
         catalogs = _gateway_catalogs(reading, config, gateway) if connection else Catalogs()
+        functions = connection.extra_functions if connection else frozenset()
+        own_catalog = catalogs.default if catalogs.default != catalogs.in_spark else ""
         answers = Answers(
             partial(open_engine, config, gateway) if open_engine else None,
             options.gives_rows,
-            connection.extra_functions if connection else frozenset(),
-            catalogs.default if catalogs.default != catalogs.in_spark else "",
+            functions,
+            own_catalog,
+            OwnRows(reading.root, partial(options.load_deployed, config, gateway), functions, own_catalog),
         )
         compiled = compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers)
         return DbtFolder(reading, compiled, describe_target(reading, config.dbt, os.environ))

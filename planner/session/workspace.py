@@ -32,7 +32,7 @@ from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, ignore_event
 from mergeplan.planner.session.settings import LEASE_WAIT, SessionSettings, state_url_of
 from mergeplan.planner.session.use_cases.cancelling import Cancellation
-from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.environment import PROD, Environment
 
 if TYPE_CHECKING:  # what speaks to the database is imported where a verb asks for the state
     from mergeplan.planner.apply.events import PromotionRecovered
@@ -118,6 +118,7 @@ class Workspace:
             strict=False,
             proposed=self.proposed,
             open_engine=self._open_early,
+            load_deployed=self._load_deployed,
             runs_code=settings.runs_code,
             gives_rows=settings.gives_rows,
             on_read=self.on_read,
@@ -322,6 +323,21 @@ class Workspace:
             self._early = create_connection(connection, formats=tuple(used_formats))
             self._engine = self._start_engine(self._early)
         return self._engine
+
+    def _load_deployed(self, config: Config, gateway: str) -> Mapping[str, Model]:
+        """Return the models of prod while the project is still being read; none without a state."""
+        url = self.settings.state_url or state_url_of(self.settings, config, gateway)
+        file = url.partition("?")[0].removeprefix("sqlite:///")
+        if not (file.startswith("postgres") or Path(file).exists()):
+            return {}
+        from mergeplan.planner.state.store import StateStore
+
+        store = self._store or StateStore(url, self.settings.state_project or config.project)
+        try:
+            return {name: snapshot.model for name, snapshot in store.environments.get(PROD).snapshots.items()}
+        finally:
+            if store is not self._store:
+                store.close()
 
     def _let_go_of_early_spark(self) -> None:
         early, self._early = self._early, None

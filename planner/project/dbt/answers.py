@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -25,8 +27,9 @@ from mergeplan.planner.parsing.files.dbt.two_forms import SPARK
 from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.ordered_query import order_query
-from mergeplan.planner.parsing.sql.queried_tables import FIRST, NotAdmitted, parse_query
+from mergeplan.planner.parsing.sql.queried_tables import FIRST, NotAdmitted, Queried, parse_query
 from mergeplan.planner.project.dbt.node_columns import NodeColumns, find_ancestors
+from mergeplan.planner.project.dbt.own_rows import OwnRows
 
 MOST_ROWS = 10_000
 LONGEST = 1_000_000  # characters of an answer
@@ -44,6 +47,10 @@ NOTHING: Mapping[str, Answer] = {}
 OpenEngine = Callable[[frozenset[str]], Engine]  # the Spark of prod, which knows these table formats
 
 
+class _Refusal(Exception):
+    """The message says why a question has no answer."""
+
+
 @dataclass
 class Answers:
     """The answers to the questions of a dbt project's templates, for one reading of it.
@@ -55,6 +62,7 @@ class Answers:
     gives_rows: bool = True
     functions: frozenset[str] = frozenset()  # that the operator adds to Spark's own
     default_catalog: str = ""  # what the project calls Spark's default catalog, where Spark calls it otherwise
+    own_rows: OwnRows | None = None  # of nodes that prod does not show as they are in the folder
     _engine: Engine | None = None
     _sources: dict[str, tuple[Column, ...]] = field(default_factory=dict)  # by id
     _rows: dict[str, Rows] = field(default_factory=dict)  # by query
@@ -67,13 +75,16 @@ class Answers:
     ) -> dict[str, Answer]:
         """Return the answers by the key of their question; an answer may be an error. Reuse `remembered` ones.
 
-        Questions about a node that itself waits for an answer are left out, unless there are no others.
+        Questions about a node that itself, or through what it reads, waits for an answer are left out, unless there are
+        no others.
         """
         open_ones = set(questions)
         waiting = {node.id for node in project.nodes if not open_ones.isdisjoint(node.asks)}
-        ready = [question for question in questions if not waiting & _source_nodes(project, question)]
+        ready = [
+            question for question in questions if not (waiting - {question.by}) & self._source_nodes(project, question)
+        ]
         if not ready:
-            message = "It asks for the columns of a model that waits for its own"
+            message = "It asks for columns or rows of a model that waits for its own"
             return {question.key: _refusal_answer(message) for question in questions}
         return {question.key: remembered.get(question.key) or self._try_answer(project, question) for question in ready}
 
@@ -92,12 +103,23 @@ class Answers:
 
         return {question.key: _refusal_answer(why(question)) for question in questions}
 
+    def _source_nodes(self, project: DbtProject, question: DbtQuestion) -> set[str]:
+        """Return the nodes from which an answer follows: those whose columns or rows are in question, and all above."""
+        subjects = {question.subject}
+        if question.kind == "query":
+            with suppress(NotAdmitted):
+                tables = {table.lower() for table in parse_query(question.subject, self.functions).tables}
+                subjects = {node.id for node in project.nodes if node.table in tables}
+        return set().union(*(find_ancestors(project, id) for id in subjects if id in project.by_id))
+
     def _try_answer(self, project: DbtProject, question: DbtQuestion) -> Answer:
         try:
             readers = {"columns": self._answer_columns, "exists": self._answer_existence, "query": self._answer_query}
             return readers[question.kind](project, question)
         except Cancelled:
             raise
+        except _Refusal as refusal:
+            return _refusal_answer(str(refusal))
         except NotAdmitted as error:
             return _refusal_answer(f"Its query is not run: {error}")
         except MergeplanError as error:
@@ -133,16 +155,7 @@ class Answers:
                 f"It asks for `{name[:80]}` while it is compiled, which is no model, seed, snapshot or source of the"
             )
             return _refusal_answer(f"{message} project, and in no schema of these")
-        try:
-            if is_listed:
-                self._source_columns(project, name)
-            else:
-                self._table_columns(project, name)
-        except QueryError as error:
-            if error.condition not in NOT_THERE:
-                raise
-            return {"exists": False}
-        return {"exists": True}
+        return {"exists": self._is_there(project, project.source_by_id[name].table if is_listed else name)}
 
     def _answer_query(self, project: DbtProject, question: DbtQuestion) -> Answer:
         word = (COMMENTS.sub("", question.subject).split() or [""])[0].upper()
@@ -151,22 +164,40 @@ class Answers:
         if not self.gives_rows:
             return _refusal_answer(OF_A_FORK)
         queried = parse_query(question.subject, self.functions)
+        self._check_tables(project, question, queried)
+        complete = queried
+        if self.own_rows is not None:
+            is_there = partial(self._is_there, project)
+            text = self.own_rows.replace_tables(project, queried.text, queried.tables, is_there)
+            complete = parse_query(text, self.functions)
+            self._check_tables(project, question, complete)
+        try:
+            return _rows_answer(self._fetch_rows(project, drop_catalog(complete.text.strip(), self.default_catalog)))
+        except QueryError as error:
+            node_tables = {node.table for node in project.nodes}
+            built = sorted(table for table in queried.tables if table.lower() in node_tables)
+            if error.condition not in NOT_THERE or not built:
+                raise
+            return {"error": f"{NOT_BUILT.format(', '.join(f'`{table}`' for table in built))}. {PLAN_AGAIN}"}
+
+    def _check_tables(self, project: DbtProject, question: DbtQuestion, queried: Queried) -> None:
+        """Raise _Refusal if a query reads a table that is not of the project, or that of the node that asks."""
         named = {node.table: node.id for node in project.nodes}
         named |= {source.table: source.id for source in project.sources}
         for table in sorted(queried.tables):
             if table.lower() not in named:
-                return _refusal_answer(
-                    f"Its query reads `{table}`, which is no model, seed, snapshot or source of the project"
-                )
+                raise _Refusal(f"Its query reads `{table}`, which is no model, seed, snapshot or source of the project")
             if named[table.lower()] == question.by:
-                return _refusal_answer(OWN)
+                raise _Refusal(OWN)
+
+    def _is_there(self, project: DbtProject, table: str) -> bool:
         try:
-            return _rows_answer(self._fetch_rows(project, drop_catalog(queried.text.strip(), self.default_catalog)))
+            self._table_columns(project, table)
         except QueryError as error:
-            built = sorted(table for table in queried.tables if named[table.lower()] in project.by_id)
-            if error.condition not in NOT_THERE or not built:
+            if error.condition not in NOT_THERE:
                 raise
-            return {"error": f"{NOT_BUILT.format(', '.join(f'`{table}`' for table in built))}. {PLAN_AGAIN}"}
+            return False
+        return True
 
     def _fetch_rows(self, project: DbtProject, sql: str) -> Rows:
         if sql not in self._rows:
@@ -204,11 +235,6 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
 def _schema_names(project: DbtProject) -> set[str]:
     tables = {node.table for node in project.nodes} | {source.table for source in project.sources}
     return {table.rpartition(".")[0] for table in tables}
-
-
-def _source_nodes(project: DbtProject, question: DbtQuestion) -> set[str]:
-    is_known = question.kind != "columns" or question.subject not in project.by_id
-    return set() if is_known else find_ancestors(project, question.subject)
 
 
 def _rows_answer(rows: Rows) -> Answer:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.files.dbt.nodes import DbtColumn, DbtNode, DbtProject, DbtQuestion, DbtSource, read_round
+from mergeplan.planner.parsing.files.model_file import parse_model
 from mergeplan.planner.project.dbt import node_columns
 from mergeplan.planner.project.dbt.answers import Answers, open_questions, refuse_unanswered
+from mergeplan.planner.project.dbt.own_rows import OwnRows
+from tests.planner.shop import NOW
 
 
 def node(name: str, text: str, *depends_on: str, asks: tuple[DbtQuestion, ...] = (), **more: Any) -> DbtNode:
@@ -320,3 +326,90 @@ def test_what_stays_open_at_the_end_has_a_reason() -> None:
 
     (answer,) = Answers().refuse_rest(nodes, [question]).values()
     assert "It asks for the columns of `shop.b`, which reads what cannot be compiled" in str(answer["error"])
+
+
+def ask_own(engine: SparkEngine, sql: str, deployed: dict[str, Model], *nodes: DbtNode, root: Path = Path()) -> Any:
+    """The answer to a query, where prod has these models."""
+    answers = Answers(lambda _formats: engine, own_rows=OwnRows(root, lambda: deployed, frozenset()))
+    question = query(sql)
+    answer = answers.answer(project(*nodes, node("asks", "select 1")), [question])[question.key]
+    return answer.get("rows", answer.get("error"))
+
+
+def deployed_as(text: str) -> dict[str, Model]:
+    model, _ = parse_model(f"MODEL (name shop.staged, kind FULL); {text}", "staged.sql", Defaults(NOW))
+    assert model is not None
+    return {"shop.staged": model}
+
+
+def test_rows_of_an_edited_model_are_those_of_its_query(items: SparkEngine) -> None:
+    items.fetch("CREATE DATABASE shop")
+    items.fetch("CREATE TABLE shop.staged AS SELECT 7 AS id, 'old' AS said")
+    passed = node("passed", "select said from shop.staged", STAGED.id, settings={"materialized": "ephemeral"})
+    shown = node("shown", "select said from shop.passed", passed.id, settings={"materialized": "view"})
+    past, same = deployed_as("select 7 as id, 'old' as said"), deployed_as(STAGED.text)
+
+    assert ask_own(items, "select said from shop.staged", same, STAGED) == [["old"]]
+    assert ask_own(items, "select distinct said from shop.staged", past, STAGED) == [["1"]]
+    assert ask_own(items, "select count(*) from shop.shown where shown.said = '1'", past, STAGED, passed, shown) == [
+        [2]
+    ]
+
+
+def test_rows_of_an_edited_seed_are_those_of_its_file(items: SparkEngine, tmp_path: Path) -> None:
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "seeds/codes.csv").write_text("code,rate\n'a',1\nNULL,\n")
+    more = {"type": "seed", "path": "seeds/codes.csv", "types": (("code", "string"), ("rate", "bigint"))}
+    seed = node("codes", "").model_copy(update={**more, "settings": {"materialized": "seed"}})
+
+    rows = ask_own(items, "select code, rate + 1 from shop.codes", {}, seed, root=tmp_path)
+
+    assert sorted(rows, key=str) == [["'a'", 2], [None, None]]
+
+
+def test_rows_of_a_model_that_is_not_built_yet_are_those_of_its_query(items: SparkEngine) -> None:
+    staged = STAGED.model_copy(update={"settings": {"materialized": "ephemeral"}})
+    daily = node("daily", "select id from shop.staged", STAGED.id, settings={"materialized": "incremental"})
+    past = node("past", "select id from shop.daily", daily.id).model_copy(update={"type": "snapshot"})
+
+    assert ask_own(items, "select max(id) from shop.daily", {}, staged, daily) == [[2]]
+    assert "which Spark does not have yet" in ask_own(items, "select id from shop.past", {}, staged, daily, past)
+
+
+def test_rows_of_an_incremental_model_and_of_tables_of_dbt_are_those_that_are_there(items: SparkEngine) -> None:
+    items.fetch("CREATE DATABASE shop")
+    items.fetch("CREATE TABLE shop.staged AS SELECT 7 AS id")
+    kept = STAGED.model_copy(update={"settings": {"materialized": "incremental"}})
+
+    assert ask_own(items, "select id from shop.staged", deployed_as("select 1 as id"), kept) == [[7]]
+    assert ask_own(items, "select id from shop.staged", {}, STAGED) == [[7]]
+
+
+def test_the_query_of_an_edited_model_is_admitted_as_that_of_a_template_is(items: SparkEngine) -> None:
+    reads = node("staged", "select id from other.secrets")
+    calls = node("staged", "select reflect('java.lang.System', 'getenv') as id")
+
+    assert "which is no model" in ask_own(items, "select id from shop.staged", {}, reads)
+    assert "does not have yet" in ask_own(items, "select id from shop.staged", {}, calls)
+
+
+def test_rows_of_what_waits_for_an_answer_are_asked_after_it(items: SparkEngine) -> None:
+    first, second = query("select max(id) from raw.items", "model.shop.waits"), query("select id from shop.reader")
+    waits = node("waits", "", ITEMS, asks=(first,))
+    reader = node("reader", "select id from shop.waits", waits.id)
+    asking = node("asks", "", reader.id, asks=(second,))
+    answers = Answers(lambda _formats: items, own_rows=OwnRows(Path(), dict, frozenset()))
+
+    assert answers.answer(project(waits, reader, asking), [first, second]).keys() == {first.key}
+    compiled = waits.model_copy(update={"text": "select 2 as id"})
+    later = answers.answer(project(compiled, reader, asking), [second])
+    assert later[second.key]["rows"] == [[2]]
+
+
+def test_rows_of_a_seed_that_hooks_load_are_not_those_of_its_file(items: SparkEngine, tmp_path: Path) -> None:
+    (tmp_path / "codes.csv").write_text("code\na\n")
+    more = {"type": "seed", "path": "codes.csv", "types": (("code", "string"),)}
+    loads = {"post_hooks": ("copy into shop.codes from 's3://codes'",), "settings": {"materialized": "seed"}}
+    seed = node("codes", "").model_copy(update={**more, **loads})
+
+    assert "does not have yet" in ask_own(items, "select code from shop.codes", {}, seed, root=tmp_path)

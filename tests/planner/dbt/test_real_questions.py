@@ -46,6 +46,11 @@ MODELS = {
         select id from {{ source('raw', 'items') }}
         {% if load_relation(this) %} where id > (select max(id) from {{ this }}){% endif %}""",
 }
+OF_NODES = {
+    "rated": """select 1 as one{% for code in distinct_values('code', ref('rates')) | sort %}, 1 as {{ code }}
+        {%- endfor %}""",
+    "totals": "select '{{ distinct_values('cents', ref('total')) | join(' ') }}' as cents",
+}
 ROWS = "(1, DATE'2026-01-01', 'EUR', 2), (2, DATE'2026-01-01', 'USD', 3), (3, DATE'2026-01-01', 'USD', 3)"
 DAY = {"2026-01-02": ROWS}
 
@@ -95,3 +100,18 @@ def test_columns_are_those_of_the_edited_model_and_not_of_prods(shop: Path, engi
     total.write_text(total.read_text().replace("as items", "as items, min(daily.id) as first_id"))
 
     assert plan(shop, engine).keys() >= {"shop.total", "shop.starred", "shop.restarred"}
+
+
+def test_rows_of_what_the_same_pull_request_edits_are_those_of_the_folder(shop: Path, engine: SparkEngine) -> None:
+    for name, text in OF_NODES.items():
+        (shop / f"models/{name}.sql").write_text(text)
+    build(shop, engine, DAY)
+    assert plan(shop, engine) == {}
+    rates, total = shop / "seeds/rates.csv", shop / "models/total.sql"
+    rates.write_text(rates.read_text() + "GBP,1.2,2026-01-03\n")
+    total.write_text(total.read_text().replace("sum(", "1000 + sum("))
+
+    changed = plan(shop, engine)
+
+    assert changed["shop.rated"] == "non_breaking"
+    assert changed["shop.totals"] == "breaking"
