@@ -292,6 +292,29 @@ def _check_crons(linted_project: LintedProject, model: Model) -> Found:
             yield message, model.locate("cron", in_block=True)
 
 
+def _check_ends(linted_project: LintedProject, model: Model) -> Found:
+    """Yield each model with an `end` that a table without one reads, directly or through views."""
+    if not model.kind.is_stored:
+        return
+    for name in model.depends_on:
+        ended = _find_ended(linted_project.models, name, set())
+        if ended and (model.end is None or model.end > ended[0]):
+            message = f"`{ended[1]}`, which it reads, has an `end`, and no row past it comes into `{model.name}`."
+            yield f"{message} Give this model the same `end`, or remove that one.", model.locate(name)
+
+
+def _find_ended(models: Mapping[str, Model], name: str, visited: set[str]) -> tuple[datetime, str] | None:
+    """Return the earliest `end` of a table, or of those that a view reads, and its model; None without one."""
+    model = models.get(name)
+    if model is None or name in visited:
+        return None
+    visited.add(name)
+    if model.kind.is_stored:
+        return (model.end, name) if model.end and not model.kind.is_seed else None
+    ends = [ended for parent in model.depends_on if (ended := _find_ended(models, parent, visited))]
+    return min(ends, default=None)
+
+
 def _check_joins(linted_project: LintedProject, model: Model) -> Found:
     tree = linted_project.tree(model)
     for join in tree.find_all(exp.Join) if tree is not None else ():
@@ -347,4 +370,5 @@ CHECKS: Mapping[str, Callable[[LintedProject, Model], Found]] = {
     "nomissingowner": _check_owner,
     "nomissingunittest": _unit_tests,
     "noselectstar": _no_select_star,
+    "readsendedmodel": _check_ends,
 }

@@ -32,6 +32,7 @@ REFUSED = "refusedmodel"
 # These apply even if nothing names them, and if the linter is not enabled.
 ALWAYS = {
     "misspelledtable": "No undefined table has a name that is almost that of a model.",
+    "readsendedmodel": "A table is computed past the `end` of no model that it reads.",
     REFUSED: "Every model can be opened.",
 }
 BUILT_IN = {**RULES, **BY_NAME, **ALWAYS}

@@ -240,7 +240,7 @@ def test_one_of_many_gets_it(store: StateStore) -> None:
 
 
 def test_a_held_lease_is_renewed(store: StateStore) -> None:
-    with store.leases.hold("prod", "ann", ttl=0.6):
+    with store.leases.hold("prod", "ann", ttl=3):
         first = store.leases.holder("prod")
         assert first is not None
         until(lambda: (now := store.leases.holder("prod")) is not None and now.expires_at > first.expires_at)
