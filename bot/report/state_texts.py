@@ -153,7 +153,6 @@ def _verdict(record: PullRecord, promise: str) -> str:
 
 
 def plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
-    """Return what prevents the merge of a plan that stands from reaching prod."""
     outcome = record.outcome
     if outcome and outcome.is_too_costly:
         return (Problem("The cost of this plan is not approved yet."),)

@@ -69,7 +69,6 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
 
 
 def _audit_title(audits: Sequence[AuditRow]) -> str:
-    """Return which blocking audit found how many rows, or how many audits found some."""
     if len(audits) != 1:
         return f"{len(audits)} blocking audits found rows" if audits else "A blocking audit found rows"
     (audit,) = audits
@@ -218,7 +217,6 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
 
 
 def _known_part(known: Sequence[ModelChange], todo: Sequence[ModelChange]) -> str:
-    """Return of how many tables a cost is known, where it is not known of all."""
     return "" if len(known) == len(todo) else f", {len(known)} of {count_noun(len(todo), 'table')}"
 
 

@@ -268,7 +268,6 @@ def _table_misspelling(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _is_near(name: str, other: str) -> bool:
-    """Return True if two names differ by a typing error, in the schema or in the table."""
     parts, other_parts = name.split("."), other.split(".")
     pairs = [pair for pair in zip(parts, other_parts, strict=False) if pair[0] != pair[1]]
     if (
@@ -293,7 +292,6 @@ def _check_crons(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _check_ends(linted_project: LintedProject, model: Model) -> Found:
-    """Yield each model with an `end` that a table without one reads, directly or through views."""
     if not model.kind.is_stored:
         return
     for name in model.depends_on:

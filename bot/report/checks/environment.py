@@ -75,7 +75,6 @@ def _failure_view(outcome: PlannerOutcome) -> CheckView:
 
 
 def _audit_annotations(outcome: PlannerOutcome, level: str) -> tuple[CheckAnnotation, ...]:
-    """Return a remark for each failed audit that no problem is about already."""
     failures = [audit for audit in unreported_audits(outcome) if audit.path]
     return tuple(
         CheckAnnotation(

@@ -112,7 +112,6 @@ def _put_queries(text: str, queries: Mapping[str, NodeQuery]) -> str:
 
 
 def _is_other_seed(model: Model, old: Model | None) -> bool:
-    """Return True for a seed whose file is another one than when prod's table was built."""
     assert model.seed is not None
     return old is not None and (old.seed is None or old.seed.digest != model.seed.digest)
 
