@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from mergeplan.planner.errors import PlanMoved, Refused
-from mergeplan.planner.naming import Naming
+from mergeplan.planner.naming import PROD, Naming
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.snapshot.environment import Environment, ViewChanges, view_changes
 from mergeplan.planner.state import tables as t
@@ -197,6 +197,8 @@ def _list_revisions(tx: Transaction, besides: str) -> Iterator[tuple[str, int]]:
 
 def _may_have(tx: Transaction, environment: str, revision: int, names: set[str]) -> bool:
     """Return True if a view of the revision may have one of these names, without reading its snapshots."""
+    if environment != PROD and not any(f"__{environment}" in name for name in names):
+        return False  # each of its views has the environment's name in its own
     history = t.environment_history
     statement = tx.select(history).where(history.c.environment == environment, history.c.revision == revision)
     row, shown = tx.execute(statement).one_or_none(), map_at(tx, environment, revision)
