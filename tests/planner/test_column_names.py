@@ -159,13 +159,13 @@ def rows_of(names: list[str], texts: dict[str, str], folder: Path, engine: Spark
         daily.has(*(row_text(size, *one, on, word) for one in ids))
         daily.run(on, *texts.values()).raise_failure()
         for model in held:
-            held[model].append(daily.rows(f"shop.{model}", written_order(engine, model, texts[model])))
+            held[model].append(daily.rows(f"shop.{model}", column_list(engine, model, texts[model])))
     store.close()
     empty(engine)
     return held
 
 
-def written_order(engine: SparkEngine, model: str, text: str) -> str:
+def column_list(engine: SparkEngine, model: str, text: str) -> str:
     """The columns of a table in the order of its query: in the table those that name folders are behind the others, and
     a long name or a type may keep a column from it."""
     columns = [quote_column(column.name) for column in engine.schema(f"SELECT * FROM shop.{model}")]
