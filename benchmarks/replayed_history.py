@@ -70,7 +70,7 @@ for line in sys.stdin:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a plan says of one model."""
+    """The category of one model in a plan, and whether its table is built."""
 
     category: str
     rule: str

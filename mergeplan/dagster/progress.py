@@ -1,4 +1,4 @@
-"""What the JSON lines of a run or a restatement report of models. It needs no Dagster."""
+"""Read the JSON lines of a run or a restatement as reports on models. It needs no Dagster."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from mergeplan.planner.checks.names import ambiguous_column
 from mergeplan.planner.checks.query_places import output_places
 from mergeplan.planner.errors import Located, Place, ProjectError, RuleBroken
 from mergeplan.planner.intervals import Cron
-from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.graph import graph_of, reach_names
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.lint_config import ALWAYS, applicable_rules
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
@@ -79,6 +79,17 @@ class LintedProject:
     def models_with_tests(self) -> frozenset[str]:
         """The models that have a unit test."""
         return frozenset(test.model for test in self.project.tests)
+
+    @cached_property
+    def ends(self) -> Mapping[str, datetime]:
+        """The `end` of each table that has one."""
+        tables = (model for model in self.models.values() if model.kind.is_stored and not model.kind.is_seed)
+        return {table.name: table.end for table in tables if table.end}
+
+    @cached_property
+    def view_parents(self) -> Mapping[str, tuple[str, ...]]:
+        """The models that each model without a table reads."""
+        return {model.name: model.depends_on for model in self.models.values() if not model.kind.is_stored}
 
     @cached_property
     def column_lineage(self) -> Mapping[str, Followed]:
@@ -292,25 +303,13 @@ def _check_crons(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _check_ends(linted_project: LintedProject, model: Model) -> Found:
-    if not model.kind.is_stored:
-        return
-    for name in model.depends_on:
-        ended = _find_ended(linted_project.models, name, set())
-        if ended and (model.end is None or model.end > ended[0]):
-            message = f"`{ended[1]}`, which it reads, has an `end`, and no row past it comes into `{model.name}`."
+    ends = linted_project.ends
+    for name in model.depends_on if ends and model.kind.is_stored else ():
+        reached = reach_names([name], linted_project.view_parents)
+        end, ended = min(((ends[table], table) for table in reached if table in ends), default=(None, ""))
+        if end is not None and (model.end is None or model.end > end):
+            message = f"`{ended}`, which it reads, has an `end`, and no row past it comes into `{model.name}`."
             yield f"{message} Give this model the same `end`, or remove that one.", model.locate(name)
-
-
-def _find_ended(models: Mapping[str, Model], name: str, visited: set[str]) -> tuple[datetime, str] | None:
-    """Return the earliest `end` of a table, or of those that a view reads, and its model; None without one."""
-    model = models.get(name)
-    if model is None or name in visited:
-        return None
-    visited.add(name)
-    if model.kind.is_stored:
-        return (model.end, name) if model.end and not model.kind.is_seed else None
-    ends = [ended for parent in model.depends_on if (ended := _find_ended(models, parent, visited))]
-    return min(ends, default=None)
 
 
 def _check_joins(linted_project: LintedProject, model: Model) -> Found:

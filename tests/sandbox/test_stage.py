@@ -1,4 +1,4 @@
-"""What is set up for a repository or an installation that is not there is refused in a sentence."""
+"""A repository or an installation that does not exist is refused in a sentence."""
 
 from __future__ import annotations
 
