@@ -257,6 +257,7 @@ class PullRecord:
             head=group.head,
             base=replace(self.base, sha=group.base_sha, tree=group.tree),
             run=replace(self.run, lines=group.run_lines, fresh=False, progress=""),
+            stack=PullStack(),
             rules=replace(self.rules, held=False),
         )
 

@@ -39,7 +39,9 @@ def tell_layers(current: PullPass) -> None:
     layers = (*pull.stack.layers, Layer(pull.number, pull.head))
     plan = record.outcome.plan if record.state is PullState.PLANNED and record.outcome else None
     for number in record.stack.above:
-        if not (pull.is_open and is_planned_on(current.record_of(number), layers, plan.id if plan else "")):
+        above = current.record_of(number)
+        waits = above.state is PullState.WAITING
+        if waits or not (pull.is_open and is_planned_on(above, layers, plan.id if plan else "")):
             _wake(current, number)
 
 

@@ -87,7 +87,8 @@ class PullPass:
         layers = self._find_layers() if pull.is_open and pull.base_ref != branch else ()
         was_layer = pull.merged and pull.base_ref != branch and bool(self.record.stack.planned_on.layers)
         landed = was_layer and self._is_in_branch(pull.merge_sha)
-        self.pull = replace(pull, stack=build_stack_base(layers, self.record_of), landed=landed)
+        stack = build_stack_base(layers, self.record_of, self.prod.revision)
+        self.pull = replace(pull, stack=stack, landed=landed)
 
     def _find_layers(self) -> tuple[Layer, ...]:
         if self.pull.base_ref in branches_of(self.prod.branches):

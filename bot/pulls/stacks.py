@@ -37,12 +37,14 @@ def find_pulls_above(pull: Pull, open_pulls: Sequence[Pull], repository: str) ->
     return tuple(other.number for other in open_pulls if other.base_ref == pull.head_ref)
 
 
-def build_stack_base(layers: Sequence[Layer], read_record: Callable[[int], PullRecord]) -> StackBase:
+def build_stack_base(
+    layers: Sequence[Layer], read_record: Callable[[int], PullRecord], prod_revision: int
+) -> StackBase:
     """Return the layers with the plan of the one below; `waits_for` is set while that plan is still to come."""
     if not layers:
         return NO_LAYERS
     below = read_record(layers[-1].number)
-    to_come = below.head != layers[-1].head or below.state in TO_COME or _is_stale(below, layers[:-1])
+    to_come = below.head != layers[-1].head or below.state in TO_COME or _is_stale(below, layers[:-1], prod_revision)
     plan = below.outcome.plan if below.state is PullState.PLANNED and below.outcome else None
     return StackBase(
         tuple(layers),
@@ -52,9 +54,9 @@ def build_stack_base(layers: Sequence[Layer], read_record: Callable[[int], PullR
     )
 
 
-def _is_stale(below: PullRecord, layers: Sequence[Layer]) -> bool:
+def _is_stale(below: PullRecord, layers: Sequence[Layer], prod_revision: int) -> bool:
     planned = below.state in (PullState.PLANNED, PullState.FAILED)
-    return planned and below.stack.planned_on.layers != tuple(layers)
+    return planned and (below.stack.planned_on.layers, below.base.prod_revision) != (tuple(layers), prod_revision)
 
 
 def _shown_environment(records: Sequence[PullRecord]) -> str:

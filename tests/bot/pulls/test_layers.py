@@ -62,9 +62,11 @@ def test_a_layer_waits_while_the_one_below_is_to_be_planned() -> None:
         change_record(planned, state=PullState.PLANNING),
         change_record(planned, state=PullState.CANCELLED),
         stale,
+        change_record(planned, prod_revision=7),
     ]
+    bases = [build_stack_base(layers, {1: state}.__getitem__, 0) for state in states]
 
-    assert [build_stack_base(layers, lambda _, record=state: record).waits_for for state in states] == [0, 1, 1, 0, 1]  # type: ignore[misc]
+    assert [base.waits_for for base in bases] == [0, 1, 1, 0, 1, 1]
 
 
 def test_a_stack_is_lined_up_from_the_lowest_and_a_circle_of_records_ends() -> None:
