@@ -136,8 +136,8 @@ def _compute_plan(current: PullPass, stops: RunStops, shower: Shower) -> tuple[P
     changes = changes_rules(current.context, current.checkout, base, merge.commit or base)
     edits = changes or _edits_configuration(current, base, merge)
     plan_base = PlanBase(base, merge.tree, prod.revision)
-    rules = {"edits_rules": edits, "changes_rules": changes}
-    record = current.update(partial(set_plan_base, base=plan_base, **rules, is_level=merged.is_level))
+    set_base = partial(set_plan_base, base=plan_base, edits_rules=edits, changes_rules=changes)
+    record = current.update(partial(set_base, is_level=merged.is_level))
     early = _early_result(current, record, base, merged)
     return record, early or _run_planner(current, stops, record, merge.commit, shower)
 
