@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mergeplan.bot.inflight import Meeting, Undoing
 from mergeplan.bot.pull_parts import LayerChange
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
-from mergeplan.bot.report.markdown import NAMES, code, details_block, fence, format_table, inert_text
+from mergeplan.bot.report.markdown import NAMES, code, details_block, fence, format_table, inert_text, tag_text
 from mergeplan.bot.report.rows import rows_blocks, rows_title
 from mergeplan.bot.results import unpack_outcome
 from mergeplan.planner.wording import count_noun, first_names
@@ -20,11 +20,10 @@ DIFF_ROOM = 3_000
 
 def inflight_block(record: PullRecord) -> list[str]:
     reverts = ["\n".join(map(_undoing_line, record.nearby.undoes))] if record.nearby.undoes else []
-    lines = [_meeting_line(entry) for entry in record.nearby.meets[:MEETINGS_MOST]]
-    if len(record.nearby.meets) > MEETINGS_MOST:
-        lines.append(
-            f"- {count_noun(len(record.nearby.meets) - MEETINGS_MOST, 'more pull request')} change the same models."
-        )
+    meets = [entry for entry in record.nearby.meets if entry.number not in record.stack.line]
+    lines = [_meeting_line(entry) for entry in meets[:MEETINGS_MOST]]
+    if len(meets) > MEETINGS_MOST:
+        lines.append(f"- {count_noun(len(meets) - MEETINGS_MOST, 'more pull request')} change the same models.")
     meetings = ["\n".join(["**Open pull requests that change the same models**", "", *lines])] if lines else []
     return reverts + meetings
 
@@ -70,6 +69,14 @@ def behind_words(record: PullRecord) -> str:
         f"{below_name(record)} has commits that this branch lacks, so this plan is of both together, and a merge of "
         f"this branch alone would not give it. Rebase the stack, or merge the branch of {below_name(record)} into it."
     )
+
+
+def stack_promise(record: PullRecord, promise: str) -> str:
+    """Return what the merge of a layer does, which is never one of it alone; the promise of any other as it is."""
+    if not (below := below_name(record)):
+        return promise
+    words = promise.replace("Merging", "Merged up to here, the stack", 1)
+    return f"Its merge comes after that of {below}, or with it in one. {words}"
 
 
 def is_waiting_for_layer(record: PullRecord) -> bool:
@@ -118,8 +125,8 @@ def _change_row(change: LayerChange) -> tuple[str, str, str]:
 
 
 def _diff_blocks(changes: tuple[LayerChange, ...]) -> list[str]:
-    shown_changes = [change for change in changes if change.diff][:DIFFS_MAX]
-    return [
-        details_block(f"This layer's diff of {code(change.model)}", fence(change.diff, "diff", DIFF_ROOM))
-        for change in shown_changes
-    ]
+    titles = {
+        change: f"This layer's diff of <code>{tag_text(change.model)}</code>" for change in changes if change.diff
+    }
+    diffs = [(title, fence(change.diff, "diff", DIFF_ROOM)) for change, title in titles.items()]
+    return [details_block(title, diff) for title, diff in diffs[:DIFFS_MAX]]

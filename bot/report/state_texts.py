@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.approval import approval_problems, approval_title, hold_lines
-from mergeplan.bot.report.inflight import behind_words, below_name, is_behind, is_waiting_for_layer, layer_wait_words
+from mergeplan.bot.report.inflight import (
+    behind_words,
+    below_name,
+    is_behind,
+    is_waiting_for_layer,
+    layer_wait_words,
+    stack_promise,
+)
 from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
 from mergeplan.bot.report.markdown import code, inert_text
 from mergeplan.bot.report.rows import rows_title
@@ -154,16 +161,15 @@ def plan_status(pull_view: Shown) -> str:
         if losses := find_losses(outcome):
             lines = "\n".join(f"> {line}" for line in loss_lines(plan, losses))
             return f"> [!WARNING]\n> **The merge takes something away from prod:**\n>\n{lines}\n>\n> {verdict}"
-        return f"> [!{'TIP' if record.rules.decision.is_ok else 'IMPORTANT'}]\n> {verdict}"
+        is_ready = record.rules.decision.is_ok and not is_behind(record)
+        return f"> [!{'TIP' if is_ready else 'IMPORTANT'}]\n> {verdict}"
     return "This pull request changes no model: nothing to plan, nothing to promote."
 
 
 def _verdict(record: PullRecord, promise: str) -> str:
     if is_behind(record):
         return f"**Not ready.** {behind_words(record)}"
-    if below := below_name(record):
-        promise = promise.replace("Merging", "Merged up to here, the stack", 1)
-        promise = f"Its merge comes after that of {below}, or with it in one. {promise}"
+    promise = stack_promise(record, promise)
     if record.rules.decision.is_ok:
         return f"**Ready.** {promise}"
     later = promise.replace("Merging", "Once allowed, merging", 1)

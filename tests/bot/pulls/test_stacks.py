@@ -52,6 +52,7 @@ def test_each_layer_has_a_plan_a_comment_with_the_stack_and_green_checks(bench: 
     own = plan.split("**This layer changes")[1].split("All else in this comment")[0]
     assert "`shop.two`" in own and "`shop.one`" not in own
     assert "adds 2 tables to prod" in plan
+    assert "change the same models" not in plan  # those of its own stack are no surprise
     assert "**Layer 1 of 3 of a stack**" in bench.plan(one) and "✅ Ready to merge" in bench.plan(one)
 
 
