@@ -57,7 +57,8 @@ def plan_arguments(
 
 
 def skips_backfill(record: PullRecord, config: BotConfig) -> bool:
-    return record.wishes.backfill == "skip" or (config.skip_pr_backfill and record.wishes.backfill != "full")
+    by_rule = bool(config.skip_pr_backfill) and record.wishes.backfill != "full"
+    return by_rule or record.wishes.backfill == "skip"
 
 
 def destructive_arguments(record: PullRecord) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from tests.bot.conftest import SHOP, Bench
 from tests.bot.test_real_planner import BARE, rows
 
 ORDERS = "MODEL (name shop.orders, kind FULL, grain id);\nSELECT id, v FROM VALUES (1, {}), (2, 3) AS t(id, v)\n"
-TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT sum(v) {} AS v FROM shop.orders\n"
+TOTAL = "MODEL (name shop.total, kind FULL, grain id);\nSELECT id, sum(v) {} AS v FROM shop.orders GROUP BY id\n"
 PROJECT = {
     "config.yaml": BARE["config.yaml"],
     "models/orders.sql": ORDERS.format(2),
@@ -33,7 +33,8 @@ def test_a_stack_of_two_builds_each_table_once_and_is_merged_from_the_bottom_for
     bench.idle()
 
     own = bench.plan(upper).split("**This layer changes 1 model**")[1].split("All else")[0]
-    assert "`shop.total`" in own and "1 row changed" in own
+    assert "`shop.total`" in own and "`shop.orders`" not in own
+    assert "This layer's rows: 2 rows changed" in own, bench.plan(upper)
     assert "replaces 2 tables of prod" in bench.plan(upper)
     assert "Computed here: 1 table" in bench.plan(upper)  # what the lower one built is shared
     for number, branch in ((lower, "lower"), (upper, "upper")):
@@ -45,4 +46,4 @@ def test_a_stack_of_two_builds_each_table_once_and_is_merged_from_the_bottom_for
         done = promoted.promotion.outcome
         assert done and done.promotion and is_free(done.promotion)
     assert "0 Spark jobs" in bench.plan(upper)
-    assert rows(bench.home, "SELECT v FROM shop.total") == [[80]]
+    assert rows(bench.home, "SELECT id, v FROM shop.total ORDER BY id") == [[1, 50], [2, 30]]
