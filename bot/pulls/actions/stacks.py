@@ -10,11 +10,10 @@ import structlog
 
 from mergeplan.bot.budgets import DiffRules, diff_arguments
 from mergeplan.bot.context import PlannerCall
-from mergeplan.bot.github.gateway import GitHubFailed
 from mergeplan.bot.pull_parts import LayerChange
 from mergeplan.bot.pulls.publish import publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass
-from mergeplan.bot.records import Pull, PullRecord
+from mergeplan.bot.records import PullRecord
 from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.transitions.planning import wait_for_layer
 from mergeplan.bot.transitions.stacks import leave_stack, set_layer_changes, set_layer_rows
@@ -76,18 +75,11 @@ def _leave_reason(current: PullPass, record: PullRecord) -> str:
     number = record.stack.planned_on.layers[-1].number
     if pull.merged:
         return f"It is merged into `{pull.base_ref}`, the branch of #{number}, and reaches prod with that one."
-    below = _read_pull(current, number)
-    if below and below.head_ref == pull.base_ref and not below.is_open:
+    below = next((other for other in current.gateway.list_closed_pulls() if other.number == number), None)
+    if below and below.head_ref == pull.base_ref:
         end = "merged" if below.merged else "closed"
         return (
             f"#{number}, the layer below, is {end}, and this one still merges into its branch `{pull.base_ref}`. "
             f"Make `{branch}` its base, and it is planned again."
         )
     return f"It merges into `{pull.base_ref}` now, which does not lead to `{branch}`."
-
-
-def _read_pull(current: PullPass, number: int) -> Pull | None:
-    try:
-        return current.gateway.pull(number)
-    except GitHubFailed:
-        return None
