@@ -144,6 +144,51 @@ class Nearby:
 
 
 @dataclass(frozen=True)
+class Layer:
+    """An open pull request in whose branch another one stands, directly or over others; and its head."""
+
+    number: int
+    head: str
+
+
+@dataclass(frozen=True)
+class StackBase:
+    """The layers below a pull request, the lowest first, and the plan of the highest of them."""
+
+    layers: tuple[Layer, ...] = ()  # none: it goes into the prod branch
+    plan: str = ""  # the id of that plan
+    environment: str = ""  # shows what the layers give; '' when none does
+    waits_for: int = 0  # the layer that is to be planned first
+
+
+NO_LAYERS = StackBase()
+
+
+@dataclass(frozen=True)
+class LayerChange:
+    """A model that a layer changes, against the layer below it."""
+
+    model: str
+    category: str  # or how it came in
+    reason: str = ""
+    diff: str = ""
+
+
+@dataclass(frozen=True)
+class PullStack:
+    """The stack of a pull request, and the share of its plan that its own layer has."""
+
+    below: int = 0  # the pull request whose branch is its base
+    above: tuple[int, ...] = ()  # those whose base is its branch
+    line: tuple[int, ...] = ()  # all of the stack, the lowest first
+    planned_on: StackBase = NO_LAYERS
+    is_level: bool = True  # merging its head alone into prod's commit gives the planned tree
+    changes: tuple[LayerChange, ...] | None = None  # None: not known
+    rows: str = ""  # a comparison of its tables with those of the layer below, as `pack_outcome` packs it
+    waits_since: float = 0.0  # seconds of the epoch: for the layer below; 0 when it waits for none
+
+
+@dataclass(frozen=True)
 class PullPromotion:
     """The merge, and its promotion to prod."""
 

@@ -14,6 +14,7 @@ from mergeplan.bot.policy.approvals import Decision, promises
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.pull_parts import (
+    NO_LAYERS,
     UNRULED,
     Nearby,
     Permits,
@@ -28,7 +29,9 @@ from mergeplan.bot.pull_parts import (
     PullRollback,
     PullRules,
     PullSource,
+    PullStack,
     ShownPlan,
+    StackBase,
 )
 from mergeplan.bot.results import PlannerOutcome, unpack_outcome
 
@@ -96,6 +99,12 @@ class Pull:
     updated_at: str
     head_ref: str = ""  # the branch it comes from
     labels: tuple[str, ...] = ()
+    stack: StackBase = NO_LAYERS  # the layers that lead from its base to the prod branch
+    landed: bool = False  # it was merged as a layer, and the prod branch holds that merge
+
+    def goes_into(self, prod_branch: str) -> bool:
+        """Return True when its changes are on their way to prod, by itself or with the layers below it."""
+        return self.base_ref == prod_branch or bool(self.stack.layers)
 
     def is_fork_of(self, repository: str) -> bool:
         """Return True for a head in another repository than that of this name, or of this project's key."""
@@ -194,6 +203,7 @@ class PullRecord:
     permits: Permits = field(default_factory=Permits)
     rules: PullRules = field(default_factory=PullRules)
     nearby: Nearby = field(default_factory=Nearby)
+    stack: PullStack = field(default_factory=PullStack)
     promotion: PullPromotion = field(default_factory=PullPromotion)
     rollback: PullRollback = field(default_factory=PullRollback)
     deploy: PullDeploy = field(default_factory=PullDeploy)
@@ -247,6 +257,7 @@ class PullRecord:
             head=group.head,
             base=replace(self.base, sha=group.base_sha, tree=group.tree),
             run=replace(self.run, lines=group.run_lines, fresh=False, progress=""),
+            stack=PullStack(),
             rules=replace(self.rules, held=False),
         )
 

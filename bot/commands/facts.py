@@ -42,6 +42,7 @@ class Facts:
     base_moved: bool = False
     other_projects: tuple[str, ...] = ()  # folders of the other projects that the pull request touches
     elsewhere: str = ""  # the prod branch, when this pull request goes into another one
+    below: int = 0  # the pull request into whose branch this one goes, in a stack
 
 
 Rule = Callable[[Command, Facts], str]

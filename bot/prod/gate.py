@@ -46,12 +46,29 @@ class Gatekeeper:
         if not steps or not self._has_rules(prod):
             return Gate()
         first, *later = steps
+        if top := self._find_stack_top(prod, steps):
+            return Gate(is_open=False, through=top)
         if self.is_open(prod, first):
             return Gate()
         for index, step in enumerate(later, start=1):
             if self._changes_nothing(prod, step) or self._was_shown_and_approved(prod, step):
                 return Gate(is_open=False, through=index)
         return Gate(is_open=False, noted=self._is_noted(prod, first))
+
+    def _find_stack_top(self, prod: ProdRecord, steps: Sequence[Step]) -> int:
+        """Return the last of the first steps that were merged as one stack, each open with the plan that it showed.
+
+        One by one, the first of them would make other plans of the others, which nobody has reviewed.
+        """
+        top, numbers = 0, list[int]()
+        for index, step in enumerate(steps):
+            record = self._get_record(step)
+            is_next = [layer.number for layer in record.stack.planned_on.layers] == numbers and step.number
+            if not (is_next and self._is_the_plan_shown(prod, step, record) and self.is_open(prod, step)):
+                break
+            top = index
+            numbers.append(step.number)
+        return top
 
     def is_open(self, prod: ProdRecord, step: Step) -> bool:
         """Return True if a step may be promoted now, by the rules or by an administrator for that merge."""

@@ -19,7 +19,7 @@ from mergeplan.bot.prod.decide import Gate, ProdFacts, Step, is_asked_again, pro
 from mergeplan.bot.prod.gate import Gatekeeper
 from mergeplan.bot.prod.planner_calls import Ended, ProdPlanner, append_move
 from mergeplan.bot.pulls.publish import publish_record
-from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.transitions.planning import Transition, report_progress
 from mergeplan.bot.transitions.prods import ProdCommit, show_commit
@@ -50,8 +50,12 @@ class ProdPass:
     @cached_property
     def merges(self) -> dict[str, int]:
         """The merges into the branch, by commit, with the number of the pull request."""
-        merged = (pull for pull in self.gateway.list_closed_pulls() if pull.merged and pull.base_ref == self.branch)
+        merged = (pull for pull in self.gateway.list_closed_pulls() if pull.merged and self._is_into_branch(pull))
         return {pull.merge_sha: pull.number for pull in merged}
+
+    def _is_into_branch(self, pull: Pull) -> bool:
+        # A layer of a stack may be merged together with those below it; GitHub does not say which base it has then.
+        return pull.base_ref == self.branch or bool(self.record(pull.number).stack.planned_on.layers)
 
     @property
     def prod(self) -> ProdRecord:

@@ -26,12 +26,14 @@ def plan_arguments(
     words = pending_overrides(record)
     overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
     by = ["--who", words[0].who] if words else []
-    skips = record.wishes.backfill == "skip" or (config.skip_pr_backfill and record.wishes.backfill != "full")
+    skips = skips_backfill(record, config)
     skip = ["--skip-backfill"] if skips else []
     start = [f"--start={config.default_pr_start}"] if config.default_pr_start else []
     forward = ["--forward-only"] if record.source.forward_only else []
     selected = [f"--select-model={selector}" for selector in record.wishes.select]
     others_option = [f"--others-from={PROD}"] if selected else []
+    below = record.stack.planned_on.environment
+    inherited = ["--overrides-from", below] if below not in ("", PROD) else []
     rows = () if skips else diff_arguments(diff, "data-diff-")
     physical = "--physical-plan" if config.physical_plan and not skips else "--no-physical-plan"
     return (
@@ -45,12 +47,18 @@ def plan_arguments(
         *forward,
         *selected,
         *others_option,
+        *inherited,
         *destructive_arguments(record),
         *cost_limits(record, config.cost_budget),
         *rows,
         physical,
         *(f"--must-open={path}" for path in edited_files),
     )
+
+
+def skips_backfill(record: PullRecord, config: BotConfig) -> bool:
+    by_rule = bool(config.skip_pr_backfill) and record.wishes.backfill != "full"
+    return by_rule or record.wishes.backfill == "skip"
 
 
 def destructive_arguments(record: PullRecord) -> tuple[str, ...]:

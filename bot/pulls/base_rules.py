@@ -11,11 +11,13 @@ from mergeplan.planner.errors import ProjectError
 
 
 def concerns_us(current: PullPass) -> bool:
-    """Return True unless an unknown pull request goes into a branch that is not prod's: that costs one call."""
-    prod = current.prod
-    if prod.follows(current.pull.base_ref, current.pull.number):
+    """Return True unless an unknown pull request goes into a branch that does not lead to prod's."""
+    prod, pull = current.prod, current.pull
+    if prod.follows(pull.base_ref, pull.number):
         current.inbox.queue.wake(current.job.repository, BRANCHES)
-    if not prod.branch or current.pull.base_ref == prod.branch or current.record.head:
+    if not prod.branch or pull.base_ref == prod.branch or current.record.head:
+        return True
+    if pull.is_open and any(other.head_ref == pull.base_ref for other in current.gateway.open_pulls()):
         return True
     return bool(current.inbox.commands.open(current.job.repository, current.pull.number))
 

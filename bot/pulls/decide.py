@@ -19,6 +19,8 @@ class Action(Enum):
     HOLD = "Hold"  # a fork's head that no maintainer has allowed: no code of it runs
     SKIP = "Skip"  # it has the label against plans, and nobody requested one of this head
     WAIT_FOR_PROD = "WaitForProd"  # there is nothing to compare with yet
+    WAIT_FOR_LAYER = "WaitForLayer"  # the pull request below it in its stack is planned first
+    LEAVE_STACK = "LeaveStack"  # no open pull request leads from its base to the prod branch any more
     # Prod moved, but not in what this plan changes or reads, so the plan is valid against prod as it is now.
     CARRY_OVER = "CarryOver"
     DROP_ENVIRONMENT = "DropEnvironment"  # drop the environment and what only it used
@@ -39,6 +41,7 @@ class MakePlan:
 
 
 Next = Action | MakePlan
+LAYER_WAIT = 1800.0  # seconds until a layer is planned whatever becomes of the one below
 
 
 def decide_action(
@@ -48,6 +51,9 @@ def decide_action(
     if record.environment.destroy_by:
         return Action.DESTROY
     action = _decide_pull(pull, record, prod, prod_branch, repository)
+    if isinstance(action, MakePlan) and pull.stack.waits_for and not 0 < record.stack.waits_since <= now - LAYER_WAIT:
+        waits = record.state is PullState.WAITING and record.head == pull.head and record.stack.waits_since
+        action = Action.REST if waits else Action.WAIT_FOR_LAYER
     if action is Action.REST:
         return _decide_group(pull, record) or action
     return Action.KEEP if action is Action.DROP_ENVIRONMENT and now < record.environment.keep_until else action
@@ -63,10 +69,11 @@ def _decide_group(pull: Pull, record: PullRecord) -> Next | None:
 
 
 def _decide_pull(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Next:
-    if pull.merged and (pull.base_ref == prod_branch or record.state in AFTER_MERGE):
+    if pull.merged and (pull.base_ref == prod_branch or pull.landed or record.state in AFTER_MERGE):
         return _decide_merged(record)
-    if not pull.is_open or pull.base_ref != prod_branch:
-        return _decide_closed(record)
+    if not pull.is_open or not pull.goes_into(prod_branch):
+        was_layer = record.stack.planned_on.layers and record.state is not PullState.CLOSED
+        return Action.LEAVE_STACK if was_layer and (pull.is_open or pull.merged) else _decide_closed(record)
     if pull.is_fork_of(repository) and record.permits.allowed_head != pull.head:
         is_held = record.state is PullState.HELD and record.head == pull.head
         return Action.REST if is_held else Action.HOLD
@@ -113,11 +120,33 @@ def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Next:
         return MakePlan("Requested again.")
     if record.is_unreadable:
         return MakePlan("Another version of mergeplan made the plan.")
-    if record.state is PullState.PLANNED and prod.revision != record.base.prod_revision and _is_passed_by(record, prod):
+    if record.state in (PullState.PLANNED, PullState.FAILED) and (reason := _stack_reason(pull, record)):
+        return MakePlan(reason)
+    if (
+        record.state is PullState.PLANNED
+        and not pull.stack.layers
+        and prod.revision != record.base.prod_revision
+        and _is_passed_by(record, prod)
+    ):
         return Action.CARRY_OVER
     if record.state in (PullState.PLANNED, PullState.FAILED) and prod.revision != record.base.prod_revision:
         return MakePlan(f"Planned again, since prod has moved on to revision {prod.revision}.")
     return Action.REST
+
+
+def _stack_reason(pull: Pull, record: PullRecord) -> str:
+    """Return why the plan is not of the stack as it is; '' where it is. A layer that is being planned changes none."""
+    old, new = record.stack.planned_on, pull.stack
+    if old.layers == new.layers:
+        moved = old.plan != new.plan and not new.waits_for
+        return f"Planned again on the new plan of #{new.layers[-1].number}, the layer below." if moved else ""
+    if not new.layers:
+        return f"It merges into `{pull.base_ref}` now, and no longer into the branch of #{old.layers[-1].number}."
+    pushed = [layer.number for layer in new.layers if layer not in old.layers]
+    numbers = [layer.number for layer in old.layers]
+    if numbers == [layer.number for layer in new.layers]:
+        return f"Planned again, since #{pushed[0]} below it has other commits."
+    return f"It is planned on #{new.layers[-1].number} now, the layer below."
 
 
 def _is_passed_by(record: PullRecord, prod: ProdRecord) -> bool:

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from mergeplan.bot.branches import branches_of
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.git.checkout import Checkout, Merge, changes_no_model
 from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.pull_parts import Layer
 from mergeplan.bot.pulls.decide import interrupt_reason
+from mergeplan.bot.pulls.stacks import build_stack_base, find_layers
 from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.transitions.planning import Transition
 from mergeplan.planner.errors import ProjectError
+
+
+@dataclass(frozen=True)
+class StackMerge:
+    """A merge of the head with all that is below it; `at` is the layer that cannot be merged, 0 for the head itself.
+
+    It is level when merging the head alone gives the same tree: then what was planned is what its merge brings,
+    whatever becomes of the layers.
+    """
+
+    merge: Merge
+    at: int = 0
+    is_level: bool = True
 
 
 @dataclass
@@ -62,7 +78,29 @@ class PullPass:
 
     def refresh(self) -> None:
         self.pull = self.gateway.pull(self.job.number)
+        self.find_place()
         self.looked_at = time.monotonic()
+
+    def find_place(self) -> None:
+        """Find the layers that the pull request is on, or, when it was one and is merged, if it is in the branch."""
+        pull, branch = self.pull, self.config.prod_branch
+        layers = self._find_layers() if pull.is_open and pull.base_ref != branch else ()
+        was_layer = pull.merged and pull.base_ref != branch and bool(self.record.stack.planned_on.layers)
+        landed = was_layer and self._is_in_branch(pull.merge_sha)
+        stack = build_stack_base(layers, self.record_of, self.prod.revision)
+        self.pull = replace(pull, stack=stack, landed=landed)
+
+    def _find_layers(self) -> tuple[Layer, ...]:
+        if self.pull.base_ref in branches_of(self.prod.branches):
+            return ()  # it is planned against the environment of that branch
+        return find_layers(self.pull, self.gateway.open_pulls(), self.config.prod_branch, self.job.repository)
+
+    def _is_in_branch(self, commit: str) -> bool:
+        self.checkout.fetch(self.config.prod_branch)
+        return self.checkout.contains(self.checkout.head(self.config.prod_branch), commit)
+
+    def record_of(self, number: int) -> PullRecord:
+        return self.inbox.pulls.get(self.job.repository, number)
 
     def fetch_head(self) -> None:
         if self.fetched != self.config.prod_branch or not self.checkout.has(self.pull.head):
@@ -71,6 +109,17 @@ class PullPass:
     def base_commit(self, prod: ProdRecord) -> str:
         """Return the commit that the head is planned on: that which prod shows."""
         return prod.promoted_commit or self.checkout.head(self.config.prod_branch)
+
+    def merge_head(self, base: str) -> StackMerge:
+        """Merge the layers below, the lowest first, and then the head into a commit of the prod branch."""
+        commit = base
+        for layer in (*self.pull.stack.layers, Layer(0, self.pull.head)):
+            merge = self.checkout.merge(commit, layer.head)
+            if not merge.commit:
+                return StackMerge(merge, at=layer.number)
+            commit = merge.commit
+        is_level = not self.pull.stack.layers or self.checkout.merge(base, self.pull.head).tree == merge.tree
+        return StackMerge(merge, is_level=is_level)
 
     def is_untouched(self, record: PullRecord, base: str, merge: Merge) -> bool:
         """Return True for a change of no model, where no planner has anything to take back either."""

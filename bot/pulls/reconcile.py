@@ -18,6 +18,7 @@ from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.pulls.actions.environments import destroy_environment, drop_environment, outlive_pull
 from mergeplan.bot.pulls.actions.groups import drop_group_environment, plan_group
 from mergeplan.bot.pulls.actions.planning import judge_plan, make_plan
+from mergeplan.bot.pulls.actions.stacks import await_layer, leave_layers
 from mergeplan.bot.pulls.actions.steps import (
     await_prod,
     carry_over,
@@ -30,13 +31,14 @@ from mergeplan.bot.pulls.actions.steps import (
 from mergeplan.bot.pulls.base_rules import concerns_us, read_rules
 from mergeplan.bot.pulls.decide import Action, MakePlan, Next, decide_action
 from mergeplan.bot.pulls.failure import defect_error, show_failure, show_unreadable
+from mergeplan.bot.pulls.neighbours import join_stack, tell_layers, wake_pulls_above
 from mergeplan.bot.pulls.publish import publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.pulls.questions import Questions
 from mergeplan.bot.pulls.radar import look_around
 from mergeplan.bot.pulls.routing import is_there
 from mergeplan.bot.pulls.talk import answer_all, carry_out, pick_up, withdraw_answers
-from mergeplan.bot.records import ProdRecord, Pull, PullRecord
+from mergeplan.bot.records import ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.errors import MergeplanError, ProjectError
 
@@ -55,12 +57,13 @@ def reconcile_pull(context: BotContext, job: Job) -> None:
             log.info("job_left", key=job.key, why="no such pull request, or the App is not installed")
             return
         raise
+    current = _begin_pass(context, job, gateway, pull)
     try:
-        _reconcile_pass(_begin_pass(context, job, gateway, pull))
+        _reconcile_pass(current)
     except ProjectError as error:
-        show_failure(context, gateway, pull, error)
+        show_failure(context, gateway, current.pull, error)
     except CheckoutFailed as error:
-        if not show_unreadable(context, gateway, pull, error, job.attempts + 1):
+        if not show_unreadable(context, gateway, current.pull, error, job.attempts + 1):
             raise
     except PASSING:
         raise
@@ -68,7 +71,7 @@ def reconcile_pull(context: BotContext, job: Job) -> None:
         if job.attempts + 1 < DEFECT_TRIES:
             raise
         log.exception("pull_request_given_up", key=job.key)
-        show_failure(context, gateway, pull, defect_error(error))
+        show_failure(context, gateway, current.pull, defect_error(error))
 
 
 def _begin_pass(context: BotContext, job: Job, gateway: RepositoryGateway, pull: Pull) -> PullPass:
@@ -81,13 +84,16 @@ def _reconcile_pass(current: PullPass) -> None:
     if not concerns_us(current):
         return
     read_rules(current)
+    current.find_place()
     context, gateway, number = current.context, current.gateway, current.pull.number
     base = current.checkout.head(current.config.prod_branch)
     if not (current.config_error or current.record.head or is_there(context, gateway, base, current.pull)):
         log.info("left_alone", key=current.job.key, why="the repository has no such project")
         return
     pick_up(context, gateway, number, gateway.comments.read(number))
+    is_new = not current.record.head or current.record.state is PullState.CLOSED
     for _ in range(STEPS_MOST):
+        join_stack(current)
         carry_out(context, gateway, current.pull, current.config)
         record, prod = current.record, current.prod
         action = decide_action(
@@ -101,6 +107,9 @@ def _reconcile_pass(current: PullPass) -> None:
         current.refresh()
     else:
         raise Later(5.0, "it keeps moving")
+    tell_layers(current)
+    if is_new and current.pull.goes_into(current.config.prod_branch):
+        wake_pulls_above(current)
     _answer_questions(current)
     answer_all(context, gateway, number, current.config)
     withdraw_answers(context, gateway, number)
@@ -138,6 +147,10 @@ def _take_step(current: PullPass, action: Next, record: PullRecord, prod: ProdRe
             skip_pull(current, prod.skip_label)
         case Action.WAIT_FOR_PROD:
             await_prod(current)
+        case Action.WAIT_FOR_LAYER:
+            await_layer(current)
+        case Action.LEAVE_STACK:
+            leave_layers(current, record)
         case MakePlan(reason):
             make_plan(current, reason)
         case Action.DROP_ENVIRONMENT:

@@ -237,7 +237,8 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
         promoted=record.state is PullState.PROMOTED and record.promotion.revision > 0,
         promoted_revision=record.promotion.revision,
         prod_revision=prod.revision,
-        elsewhere=config.prod_branch if pull.base_ref != config.prod_branch and record.state in NOT_OURS else "",
+        elsewhere=config.prod_branch if not pull.goes_into(config.prod_branch) and record.state in NOT_OURS else "",
+        below=pull.stack.layers[-1].number if pull.stack.layers else 0,
         base_moved=bool(record.shown.head) and prod.revision != record.shown.revision,
     )
 

@@ -8,7 +8,7 @@ import re
 from mergeplan.bot.projects import add_label, label_of, repository_of
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.report.checks.plan import NAME as PLAN
-from mergeplan.bot.report.inflight import inflight_block
+from mergeplan.bot.report.inflight import inflight_block, stack_blocks
 from mergeplan.bot.report.markdown import (
     COMMENT_LIMIT,
     MARKER,
@@ -75,6 +75,7 @@ def plan_comment(pull_view: Shown) -> str | None:
             ]
         ),
         status(pull_view),
+        *stack_blocks(record),
         *_problem_blocks(record, outcome),
         *_plan_warnings(pull_view),
         *_warning_blocks(record, outcome),

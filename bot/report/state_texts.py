@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.approval import approval_problems, approval_title, hold_lines
+from mergeplan.bot.report.inflight import (
+    behind_words,
+    below_name,
+    is_behind,
+    is_waiting_for_layer,
+    layer_wait_words,
+    stack_promise,
+)
 from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
 from mergeplan.bot.report.markdown import code, inert_text
 from mergeplan.bot.report.rows import rows_title
@@ -57,8 +65,15 @@ def plan_headline(pull_view: Shown) -> str:
         waits = inert_text(approval_title(record.rules.decision))
         parts = [f"⚠️ {loss}", waits, *facts] if loss else [f"✋ {waits}", *facts]
     else:
-        parts = [f"⚠️ {loss}" if loss else "✅ Ready to merge", *facts]
+        parts = [f"⚠️ {loss}" if loss else _ready_title(record), *facts]
     return " · ".join(filter(None, parts))
+
+
+def _ready_title(record: PullRecord) -> str:
+    if is_behind(record):
+        return f"✋ Behind {below_name(record)}"
+    below = below_name(record)
+    return f"✅ Ready after {below}, or together with it" if below else "✅ Ready to merge"
 
 
 def failure_headline(pull_view: Shown) -> str:
@@ -83,7 +98,7 @@ def promotion_headline(pull_view: Shown) -> str:
 
 def close_headline(pull_view: Shown) -> str:
     if pull_view.record.environment.exists:
-        return "🗄️ Closed: its environment is kept"
+        return "↪️ Not on its way to prod" if pull_view.record.reason else "🗄️ Closed: its environment is kept"
     return "↪️ Not into prod any more" if pull_view.record.reason else "🧹 Closed; environment deleted"
 
 
@@ -99,7 +114,15 @@ def planning_status(pull_view: Shown) -> str:
     return "> [!NOTE]\n> " + " ".join(filter(None, words)) + stale
 
 
+def waiting_headline(pull_view: Shown) -> str:
+    if is_waiting_for_layer(pull_view.record):
+        return f"⏳ Waiting for the plan of {below_name(pull_view.record)}"
+    return "⏳ Waiting for prod's first build"
+
+
 def waiting_status(pull_view: Shown) -> str:
+    if is_waiting_for_layer(pull_view.record):
+        return layer_wait_words(pull_view.record)
     return waiting_words(pull_view.prod)
 
 
@@ -138,11 +161,15 @@ def plan_status(pull_view: Shown) -> str:
         if losses := find_losses(outcome):
             lines = "\n".join(f"> {line}" for line in loss_lines(plan, losses))
             return f"> [!WARNING]\n> **The merge takes something away from prod:**\n>\n{lines}\n>\n> {verdict}"
-        return f"> [!{'TIP' if record.rules.decision.is_ok else 'IMPORTANT'}]\n> {verdict}"
+        is_ready = record.rules.decision.is_ok and not is_behind(record)
+        return f"> [!{'TIP' if is_ready else 'IMPORTANT'}]\n> {verdict}"
     return "This pull request changes no model: nothing to plan, nothing to promote."
 
 
 def _verdict(record: PullRecord, promise: str) -> str:
+    if is_behind(record):
+        return f"**Not ready.** {behind_words(record)}"
+    promise = stack_promise(record, promise)
     if record.rules.decision.is_ok:
         return f"**Ready.** {promise}"
     later = promise.replace("Merging", "Once allowed, merging", 1)
@@ -156,11 +183,12 @@ def plan_blockers(record: PullRecord) -> tuple[Problem, ...]:
     outcome = record.outcome
     if outcome and outcome.is_too_costly:
         return (Problem("The cost of this plan is not approved yet."),)
+    behind = (Problem(behind_words(record)),) if is_behind(record) else ()
     if outcome is None or not has_effect(outcome.plan):
-        return ()
+        return behind
     unselected = (Problem(f"{words} Type `/plan` to plan all."),) if (words := selection_words(record)) else ()
     plan_problems = problems_of(outcome.plan.blockers if outcome.plan else ())
-    return (*unselected, *plan_problems, *approval_problems(record.rules.decision))
+    return (*behind, *unselected, *plan_problems, *approval_problems(record.rules.decision))
 
 
 def lists_blockers(record: PullRecord) -> bool:
@@ -210,5 +238,6 @@ def end_status(pull_view: Shown) -> str:
 def close_status(pull_view: Shown) -> str:
     reason = inert_text(pull_view.record.reason) or "Closed without merging."
     if pull_view.record.environment.exists:
-        return f"{reason} Its environment is kept for some days, as requested; prod is unchanged."
+        how_long = "a day" if pull_view.record.reason else "some days, as requested"
+        return f"{reason} Its environment is kept for {how_long}; prod is unchanged."
     return f"{reason} The environment and the tables that only it used are deleted; prod is unchanged."

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report import state_texts as texts
+from mergeplan.bot.report.inflight import below_name, is_waiting_for_layer, layer_wait_words
 from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import failure_title, view_words, waiting_words
@@ -69,6 +70,9 @@ def _planning_checks(_: Shown) -> CheckText:
 
 
 def _waiting_checks(pull_view: Shown) -> CheckText:
+    if is_waiting_for_layer(pull_view.record):
+        title = f"Waiting for the plan of {below_name(pull_view.record)}, the layer below."
+        return CheckText(title, layer_wait_words(pull_view.record), status="queued")
     failed = bool(pull_view.prod.outcome and pull_view.prod.outcome.problems)
     title = "Prod could not be built yet." if failed else "Waiting for prod's first build."
     return CheckText(title, waiting_words(pull_view.prod), status="queued")
@@ -91,8 +95,8 @@ def _stop_checks(pull_view: Shown) -> CheckText:
 
 
 def _close_checks(pull_view: Shown) -> CheckText:
-    if pull_view.record.reason:
-        return CheckText("Nothing to do", pull_view.record.reason, "success")
+    if reason := pull_view.record.reason:  # a success here would be one there, when it gets its old base back
+        return CheckText("Not on its way to prod", reason, "cancelled")
     return CheckText("Closed: the environment was dropped", "Prod is unchanged.", "cancelled")
 
 
@@ -165,7 +169,7 @@ STATES: Mapping[PullState, StateRow] = {
         blockers=_skip_blockers,
     ),
     PullState.WAITING: StateRow(
-        "⏳ Waiting for prod's first build",
+        texts.waiting_headline,
         texts.waiting_status,
         checks=_waiting_checks,
         blockers=UNFINISHED,

@@ -96,10 +96,7 @@ def _rebase_onto(site: Site, repo: Repository, pull: PullRequest, base: str) -> 
     sha = repos.list_refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
     if sha is None or pull.state != "open":
         raise field_error("PullRequest", "base", "base is not a branch", "invalid")
-    was = {"ref": {"from": pull.base_ref}, "sha": {"from": pull.base_sha}}
-    pull.base_ref, pull.base_sha = base, sha
-    pushes.refresh_pull(site, repo, pull)
-    return was
+    return pushes.change_base(site, repo, pull, base)
 
 
 def close_issue(site: Site, repo: Repository, item: Issue, sender: str) -> None:
@@ -159,27 +156,35 @@ def merge_pull(site: Site, repo: Repository, pull: PullRequest, sender: str, bod
     one_of("PullRequest", "merge_method", method, get_args(MergeMethod))
     if body.get("sha") not in (None, pull.head_sha):
         raise ApiError(409, "Head branch was modified. Review and try the merge again.")
-    if pull.state != "open" or pull.draft or not pull.mergeable:
-        raise ApiError(405, "Pull Request is not mergeable")
-    if missing := shapes_pulls.missing_checks(repo, pull):
-        raise ApiError(405, f'Required status check "{missing[0]}" is expected.')
+    check_mergeable(repo, pull)
     folder = site.state.git(repo.full_name)
     old_tip = repos.find_tip(folder, pull.base_ref)
     assert old_tip is not None  # a pull request whose base is deleted is closed
-    try:
-        new_tip = _merge_commit(folder, pull, old_tip, pushes.find_person(site.state, sender), method, body)
-    except GitError as error:
-        raise ApiError(405, "This branch can't be rebased") from error
+    new_tip = commit_merge(folder, pull, old_tip, pushes.find_person(site.state, sender), method, body)
     repos.set_ref(folder, f"refs/heads/{pull.base_ref}", new_tip)
-    pull.merged_at, pull.merged_by, pull.merge_commit_sha, pull.merged_onto = now(), sender, new_tip, old_tip
+    conclude_merge(pull, sender, new_tip, old_tip)
     pushes.close_pull(site, repo, pull, sender)
     pushes.notify_push(site, repo, pull.base_ref, old_tip, new_tip, sender)
     return new_tip
 
 
-def _merge_commit(folder: Path, pull: PullRequest, base: str, author: Person, method: MergeMethod, body: Json) -> str:
+def conclude_merge(pull: PullRequest, sender: str, tip: str, onto: str) -> None:
+    pull.merged_at, pull.merged_by, pull.merge_commit_sha, pull.merged_onto = now(), sender, tip, onto
+
+
+def check_mergeable(repo: Repository, pull: PullRequest) -> None:
+    if pull.state != "open" or pull.draft or not pull.mergeable:
+        raise ApiError(405, "Pull Request is not mergeable")
+    if missing := shapes_pulls.missing_checks(repo, pull):
+        raise ApiError(405, f'Required status check "{missing[0]}" is expected.')
+
+
+def commit_merge(folder: Path, pull: PullRequest, base: str, author: Person, method: MergeMethod, body: Json) -> str:
     if method == "rebase":
-        return repos.rebase_commits(folder, base, pull.head_sha, author)
+        try:
+            return repos.rebase_commits(folder, base, pull.head_sha, author)
+        except GitError as error:
+            raise ApiError(405, "This branch can't be rebased") from error
     tree = repos.merge_trees(folder, base, pull.head_sha)
     if tree is None:
         raise ApiError(405, "Pull Request is not mergeable")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from mergeplan.bot.sandbox import check_runs, pulls, queue, talk, webhooks
+from mergeplan.bot.sandbox import check_runs, pulls, queue, stacks, talk, webhooks
 from mergeplan.bot.sandbox.access import (
     ACTIONS_LOGIN,
     COMMENT,
@@ -215,8 +215,17 @@ class Stage:
             repo = self._require_repo(repository, change.author, PUSH)
             return pushes.push_commit(self.site, repo, branch, change, force=True)
 
+    def create_branch(self, repository: str, branch: str, source: str, *, author: str) -> None:
+        with self.state.lock:
+            repo = self._require_repo(repository, author, PUSH)
+            tip = repos.find_tip(self.state.git(repo.full_name), source)
+            pushes.point_branch(self.site, repo, branch, tip, author)
+
     def delete_branch(self, repository: str, branch: str, *, author: str) -> None:
-        """Delete the branch as a push does; open pull requests from or into it are closed."""
+        """Delete the branch as a push does; open pull requests from or into it are closed.
+
+        Those into the branch of a merged pull request go where that one went.
+        """
         with self.state.lock:
             pushes.point_branch(self.site, self._require_repo(repository, author, PUSH), branch, None, author)
 
@@ -306,6 +315,16 @@ class Stage:
         with self.state.lock:
             repo, pull = self._require_repo(repository, author, PUSH), self._require_pull(repository, number)
             return pulls.merge_pull(self.site, repo, pull, author, {"merge_method": method})
+
+    def stack(self, repository: str, *numbers: int, author: str) -> int:
+        with self.state.lock:
+            repo = self._require_repo(repository, author, PUSH)
+            return stacks.create_stack(repo, [self._require_pull(repository, number) for number in numbers])
+
+    def merge_stack(self, repository: str, number: int, *, author: str, method: MergeMethod = "merge") -> str:
+        with self.state.lock:
+            repo, pull = self._require_repo(repository, author, PUSH), self._require_pull(repository, number)
+            return stacks.merge_stack(self.site, repo, pull, author, method)
 
     def enqueue(self, repository: str, number: int, *, author: str) -> str:
         with self.state.lock:

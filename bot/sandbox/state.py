@@ -274,6 +274,7 @@ class Repository:
     deployments: dict[int, Deployment] = field(default_factory=dict)
     queue: list[MergeGroup] = field(default_factory=list)  # oldest first
     required_checks: dict[str, list[str]] = field(default_factory=dict)  # base branch -> check names
+    stacks: dict[int, list[int]] = field(default_factory=dict)  # number of a stack -> its pull requests, lowest first
 
     @property
     def owner(self) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,6 +23,7 @@ from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.queue import queue_key
 from mergeplan.bot.projects import project_keys, title_of
 from mergeplan.bot.pulls.decide import Action, MakePlan, decide_action
+from mergeplan.bot.pulls.stacks import build_stack_base, find_layers
 from mergeplan.bot.report.offers import KEY
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import RequestError
@@ -149,11 +151,15 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
         return "The next step depends on the pull request: set the variables of the App, or a token, to read it."
     try:
         gateway = GitHub(settings).repository(event.repository)
-        pull = gateway.pull(event.number)
-        branch = inbox.prods.get(event.repository).branch or gateway.default_branch
+        pull, prod = gateway.pull(event.number), inbox.prods.get(event.repository)
+        branch = prod.branch or gateway.default_branch
+        others = gateway.open_pulls() if pull.is_open and pull.base_ref != branch else ()
     except (GitHubFailed, GitHubPaused) as error:
         return f"GitHub returned no pull request: {error}"
-    record, prod = inbox.pulls.get(event.repository, event.number), inbox.prods.get(event.repository)
+    record = inbox.pulls.get(event.repository, event.number)
+    layers = find_layers(pull, others, branch, event.repository)
+    stack = build_stack_base(layers, partial(inbox.pulls.get, event.repository), prod.revision)
+    pull = replace(pull, stack=stack)
     match decide_action(pull, record, prod, branch, event.repository, time.time()):
         case MakePlan(reason):
             return f"Then {pull.head[:12]} would be planned. {reason}".strip()
@@ -169,6 +175,10 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
             return f"Then {pull.head[:12]} would not be planned: the pull request has the label {prod.skip_label}."
         case Action.WAIT_FOR_PROD:
             return "Then it would wait for prod's first build."
+        case Action.WAIT_FOR_LAYER:
+            return f"Then it would wait for the plan of #{pull.stack.waits_for}, the layer below."
+        case Action.LEAVE_STACK:
+            return f"Then its work would end: `{pull.base_ref}` does not lead to `{branch}` any more."
         case Action.DROP_ENVIRONMENT:
             return f"Then its environment {record.environment.name} would be dropped."
         case Action.HAND_TO_PROD:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mergeplan.bot.pull_parts import PlanBase, ProjectPlace, PullSource
+from mergeplan.bot.pull_parts import PlanBase, ProjectPlace, PullSource, StackBase
 from mergeplan.bot.records import Pull, PullRecord, PullState
 
 Transition = Callable[[PullRecord], PullRecord]
@@ -21,6 +21,7 @@ class PlanningStart:
     source: PullSource
     place: ProjectPlace
     environment: str
+    stack: StackBase
     shows_deployments: bool
 
 
@@ -65,6 +66,11 @@ def wait_for_prod(record: PullRecord, pull: Pull, environment: str) -> PullRecor
     return replace(waiting, environment=replace(record.environment, name=environment))
 
 
+def wait_for_layer(record: PullRecord, pull: Pull, environment: str, now: float) -> PullRecord:
+    waiting = wait_for_prod(record, pull, environment)
+    return replace(waiting, stack=replace(record.stack, planned_on=pull.stack, waits_since=now))
+
+
 def begin_planning(record: PullRecord, start: PlanningStart) -> PullRecord:
     """Begin a run; overrides and attempts of another head do not count."""
     overrides = tuple(override for override in record.wishes.overrides if override.head == start.head)
@@ -78,6 +84,7 @@ def begin_planning(record: PullRecord, start: PlanningStart) -> PullRecord:
         place=start.place,
         run=replace(earlier, id=start.run_id, progress="", fresh=False),
         environment=replace(record.environment, name=record.environment.name or start.environment),
+        stack=replace(record.stack, planned_on=start.stack, is_level=True, changes=None, rows="", waits_since=0.0),
         wishes=replace(record.wishes, again=False, overrides=overrides),
         rules=replace(record.rules, shows_deployments=start.shows_deployments),
     )
@@ -87,9 +94,11 @@ def set_head(record: PullRecord, pull: Pull) -> PullRecord:
     return replace(record, head=pull.head, source=replace(record.source, base_ref=pull.base_ref))
 
 
-def set_plan_base(record: PullRecord, base: PlanBase, *, edits_rules: bool, changes_rules: bool) -> PullRecord:
+def set_plan_base(
+    record: PullRecord, base: PlanBase, *, edits_rules: bool, changes_rules: bool, is_level: bool
+) -> PullRecord:
     rules = replace(record.rules, edits_rules=edits_rules, changes_rules=changes_rules)
-    return replace(record, base=base, rules=rules)
+    return replace(record, base=base, rules=rules, stack=replace(record.stack, is_level=is_level))
 
 
 def carry_plan_over(record: PullRecord, base: PlanBase) -> PullRecord:

@@ -1,8 +1,8 @@
 """Random lives of pull requests, several at a time: what people, GitHub and the machine may do to them.
 
 Each life is a branch that is edited, pushed, labeled, commented on, closed, reopened, reviewed, queued or merged, its
-buttons pressed and its boxes ticked, while webhooks are lost or doubled, calls fail, and the service is killed. What
-must hold afterwards is always the same.
+buttons pressed and its boxes ticked, while webhooks are lost or doubled, calls fail, and the service is killed. Some
+stand on others, as the layers of a stack. What must hold afterwards is always the same.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ Files = dict[str, str | None]
 Edit = Callable[[random.Random, int], Files]  # an edit that fits every other one, of the life with that number
 PATIENCE = 240.0
 BACKLOG = 4  # lives that are over and not ended: more of them are no other lives
+STACKED = 0.4  # how likely a life that begins beside others is a layer on one of them
 READERS = 0.3  # how often somebody waits for the plan before the next act
 COMMANDS = (
     "/plan", "/status", "/help", "/cancel", "/categorize --all breaking", "/categorize --all reset", "/skip-backfill",
@@ -86,8 +87,9 @@ class World:
         """Somebody waits for what becomes of the head before the next act."""
 
         def is_shown() -> bool:
-            head = self._head(life.number)
-            return all(record.head == head and record.is_settled for record in self.records(life.number))
+            head, waits = self._head(life.number), self._leads_to_prod(life)
+            records = self.records(life.number)
+            return all((record.head == head and record.is_settled) or not waits for record in records)
 
         until(is_shown, self.patience, f"the plan of #{life.number}")
 
@@ -99,10 +101,21 @@ class World:
 
     def _open(self) -> None:
         self.born += 1
-        branch = f"life-{self.born}"
-        self.scene.github.commit(SHOP, branch, self.edit(self.chance, self.born), "A change", author="wim")
-        number = self.scene.github.open_pull_request(SHOP, branch, "main", f"Life {self.born}", author="wim")
-        self.alive.append(Life(number, branch, self.chance.randint(0, 5), heads=[self._head(number)]))
+        branch, github = f"life-{self.born}", self.scene.github
+        below = self.chance.choice(self.alive) if self.alive and self.chance.random() < STACKED else None
+        if below:
+            github.create_branch(SHOP, branch, below.branch, author="wim")
+        github.commit(SHOP, branch, self.edit(self.chance, self.born), "A change", author="wim")
+        base = below.branch if below else "main"
+        number = github.open_pull_request(SHOP, branch, base, f"Life {self.born}", author="wim")
+        broken = below.broken if below else ""
+        self.alive.append(Life(number, branch, self.chance.randint(0, 5), broken, heads=[self._head(number)]))
+
+    def _leads_to_prod(self, life: Life) -> bool:
+        """Whether its base is the prod branch, or the branch of a life for which that holds."""
+        base = self.scene.github.pull_request(SHOP, life.number).base_ref
+        below = next((other for other in self.alive if other.branch == base), None)
+        return base == "main" or (below is not None and self._leads_to_prod(below))
 
     def _act(self, life: Life) -> None:
         if life.steps <= 0:
@@ -120,6 +133,7 @@ class World:
             self._reopen,
             self._review,
             self._fault,
+            self._move,
         ]
         self._kill() if self.chance.random() < self.kills else self.chance.choice(acts)(life)
 
@@ -184,6 +198,15 @@ class World:
         time.sleep(self.chance.choice((0.0, 0.5)))
         self.scene.github.reopen(SHOP, life.number, author="wim")
 
+    def _move(self, life: Life) -> None:
+        """It gets the prod branch as its base, or that of a life that does not stand on it."""
+        others = [other.branch for other in self.alive if other.number < life.number]
+        base = self.chance.choice(["main", *others])
+        try:
+            self.scene.github.edit_pull_request(SHOP, life.number, base=base, author="wim")
+        except ApiError:
+            return  # a branch is gone
+
     def _fault(self, life: Life) -> None:
         faults = self.scene.github.faults
         match self.chance.randrange(5):
@@ -204,7 +227,10 @@ class World:
         self.scene.start()
 
     def _end(self, life: Life) -> None:
-        """Merged by the button, the queue or /deploy, or closed; what cannot be merged is closed."""
+        """Merged by the button, the queue or /deploy, or closed; what cannot be merged is closed.
+
+        A layer is merged into the one below, or into prod's branch.
+        """
         github = self.scene.github
         self.alive.remove(life)
         self.over.append(life)
@@ -213,11 +239,17 @@ class World:
             github.close(SHOP, life.number, author="wim")
             return
         try:
-            if self.chance.random() < 0.25:
+            is_layer = github.pull_request(SHOP, life.number).base_ref != "main"
+            if is_layer and not (self._leads_to_prod(life) and self.chance.random() < 0.3):
+                github.edit_pull_request(SHOP, life.number, base="main", author="wim")
+                is_layer = False
+            if not is_layer and self.chance.random() < 0.25:
                 github.enqueue(SHOP, life.number, author="wim")
                 github.advance_queue(SHOP, author="wim")
             else:
                 github.merge(SHOP, life.number, author="ann", method=self.chance.choice(METHODS))
+                if self.chance.random() < 0.8:
+                    github.delete_branch(SHOP, life.branch, author="ann")
         except ApiError:
             if github.pull_request(SHOP, life.number).state == "open":
                 github.close(SHOP, life.number, author="wim")
@@ -242,8 +274,11 @@ class World:
         for record in records:
             if record.rules.held:
                 self._approve(record)
-        merged = self.scene.github.pull_request(SHOP, life.number).merged_at is not None
+        pull = self.scene.github.pull_request(SHOP, life.number)
+        merged = pull.merged_at is not None
         ends = AFTER_MERGE - {PullState.MERGED} if merged else {PullState.CLOSED}
+        if merged and pull.base_ref != "main":  # it is a part of the layer below
+            ends, merged = ends | {PullState.CLOSED}, False
         return all(record.state in ends or not (merged or record.head) for record in records)
 
     def _approve(self, record: PullRecord) -> None:

@@ -409,7 +409,8 @@ def main() -> None:
             time.sleep(0.05)
         given = [each for each in sys.argv[2:-2] if not each.startswith("--")]
         environment, asked = given[0], given[1:]
-        now, base = (state["environments"][each]["models"] for each in (environment, "prod"))
+        against = next((each.partition("=")[2] for each in sys.argv if each.startswith("--against=")), "prod")
+        now, base = (state["environments"][each]["models"] for each in (environment, against))
         found = [
             {"name": name, "change": "direct", "recomputed": True}
             for name in sorted(now.keys() & base.keys())

@@ -35,6 +35,8 @@ def _refusal_reason(command: Command, facts: Facts) -> str:
         return ""
     if facts.promoted or not facts.is_open:
         return "This pull request is not open: there is nothing to deploy."
+    if facts.below:
+        return f"It is a layer on #{facts.below}: merged alone it would not reach prod's branch. Deploy that one first."
     if facts.other_projects:
         folders = ", ".join(f"`{folder}`" for folder in facts.other_projects)
         return (
@@ -73,7 +75,7 @@ def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is not PullState.PLANNED or outcome is None or plan is None or outcome.is_too_costly:
         return ()
     stopped = not outcome.ok or not has_effect(plan) or plan.blockers or approval_problems(record.rules.decision)
-    if stopped or plan.not_selected or not prod.deploys:
+    if stopped or plan.not_selected or not prod.deploys or record.stack.planned_on.layers:
         return ()
     face = Face("Deploy", "Promotes, then merges")
     return (Choice("/deploy", "promotes it, and then merges", face, moves_prod=True),)

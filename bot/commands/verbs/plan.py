@@ -9,6 +9,7 @@ from mergeplan.bot.commands.command import SELECTOR, Command, Line, Mistake
 from mergeplan.bot.commands.facts import CLOSED, Facts
 from mergeplan.bot.commands.form import UNFINISHED, Choice, Face, Form, Request, Start
 from mergeplan.bot.records import AFTER_MERGE, Prod, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.inflight import is_waiting_for_layer, layer_wait_words
 from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.words import waiting_words
 from mergeplan.bot.transitions.prods import request_build
@@ -48,6 +49,8 @@ def plan_again(request: Request) -> Start:
     if record.state is PullState.HELD:
         return Start("A maintainer must let this commit of a fork be planned first.", ok=False)
     select = partial(select_models, select=request.command.select)
+    if is_waiting_for_layer(record):
+        return Start(layer_wait_words(record), transition=select)
     if record.state is PullState.WAITING:
         return replace(_build_again(request.prod), transition=select)
     begun = record.state in UNFINISHED or record.state is PullState.MERGED

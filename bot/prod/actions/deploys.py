@@ -67,6 +67,8 @@ def _find_refusal(current: ProdPass, record: PullRecord) -> str:
     prod, pull = current.prod, current.gateway.pull(record.number)
     if not pull.is_open or pull.head != record.deploy.head or record.head != pull.head:
         return "A commit was pushed, or the pull request was closed, since `/deploy` was typed."
+    if pull.base_ref != current.branch:
+        return f"It merges into `{pull.base_ref}` now, and not into `{current.branch}`."
     if record.state is not PullState.PLANNED or record.base.prod_revision != prod.revision:
         return "The plan that was shown is not the plan any more. Look at the new one, then run the command again."
     if current.gateway.branch_head(current.branch) != prod.promoted_commit:

@@ -16,6 +16,7 @@ from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import DEFECT_TRIES, Later, PlannerCall, failure_result
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import changes_no_model
+from mergeplan.bot.pull_parts import PullStack
 from mergeplan.bot.pulls.arguments import model_files, plan_arguments
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.records import PullRecord, PullState
@@ -97,7 +98,8 @@ def _run_planner(current: PullPass, base: str, paths: tuple[str, ...]) -> Finish
 def _as_group(record: PullRecord) -> PullRecord:
     """Return the record with the group's environment, without the requests for the pull request's own plan."""
     environment = replace(record.environment, name=record.environment.group_name)
-    return replace(record, environment=environment, wishes=replace(record.wishes, overrides=(), select=()))
+    wishes = replace(record.wishes, overrides=(), select=())
+    return replace(record, environment=environment, wishes=wishes, stack=PullStack())
 
 
 def _set_state(record: PullRecord, state: str) -> PullRecord:

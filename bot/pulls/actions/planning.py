@@ -14,10 +14,11 @@ from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import DEFECT_TRIES, Later, PlannerCall, Superseded, failure_result, now_text
 from mergeplan.bot.git.checkout import Merge
 from mergeplan.bot.pull_parts import PlanBase, ProjectPlace, PullSource
-from mergeplan.bot.pulls.actions.run_stops import RunStops
-from mergeplan.bot.pulls.arguments import model_files, plan_arguments
+from mergeplan.bot.pulls.actions.run_stops import MOVED, RunStops
+from mergeplan.bot.pulls.actions.stacks import read_layer_changes
+from mergeplan.bot.pulls.arguments import model_files, plan_arguments, skips_backfill
 from mergeplan.bot.pulls.publish import Shower, end_checks, publish_record
-from mergeplan.bot.pulls.pull_pass import PullPass
+from mergeplan.bot.pulls.pull_pass import PullPass, StackMerge
 from mergeplan.bot.pulls.radar import look_around
 from mergeplan.bot.pulls.reviews import Reviewers, changes_rules, judge_record
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
@@ -91,8 +92,8 @@ def make_plan(current: PullPass, reason: str) -> None:
         _give_way(current, "")
         raise
     # A push may have come when the run had just ended: it settles as after one that was stopped.
-    late = "" if finished.stopped else stops.reason()
-    if finished.stopped or late.startswith("superseded"):
+    late = "" if finished.stopped else stops.late_reason()
+    if finished.stopped or late == MOVED or late.startswith("superseded"):
         _handle_stop(current, stops, finished.stopped or late)
         return
     _conclude_plan(current, stops, record, finished)
@@ -116,6 +117,7 @@ def _begin_plan(current: PullPass, reason: str) -> PullRecord:
         source=PullSource(pull.author, pull.base_ref, config.is_forward_only(pull.head_ref)),
         place=ProjectPlace(site, current.checkout.project, current.gateway.project),
         environment=current.environment,
+        stack=pull.stack,
         shows_deployments=config.deployments,
     )
     return current.update(partial(begin_planning, start=start))
@@ -129,12 +131,14 @@ def _compute_plan(current: PullPass, stops: RunStops, shower: Shower) -> tuple[P
         raise Superseded("the head is gone: a newer one was pushed")
     prod = current.prod
     base = current.base_commit(prod)
-    merge = current.checkout.merge(base, current.pull.head)
+    merged = current.merge_head(base)
+    merge = merged.merge
     changes = changes_rules(current.context, current.checkout, base, merge.commit or base)
     edits = changes or _edits_configuration(current, base, merge)
     plan_base = PlanBase(base, merge.tree, prod.revision)
-    record = current.update(partial(set_plan_base, base=plan_base, edits_rules=edits, changes_rules=changes))
-    early = _early_result(current, record, base, merge)
+    set_base = partial(set_plan_base, base=plan_base, edits_rules=edits, changes_rules=changes)
+    record = current.update(partial(set_base, is_level=merged.is_level))
+    early = _early_result(current, record, base, merged)
     return record, early or _run_planner(current, stops, record, merge.commit, shower)
 
 
@@ -146,24 +150,36 @@ def _edits_configuration(current: PullPass, base: str, merge: Merge) -> bool:
     return old_configuration != new_configuration
 
 
-def _early_result(current: PullPass, record: PullRecord, base: str, merge: Merge) -> Finished | None:
+def _early_result(current: PullPass, record: PullRecord, base: str, merged: StackMerge) -> Finished | None:
     """Return the end of a plan that needs no planner: broken rules, a conflict, or no model touched."""
-    branch = current.config.prod_branch
+    merge = merged.merge
     if error := current.config_error:
         where = (error.place.path, error.place.line) if error.place else ("", 0)
         message = f"On the base branch: {error.message}"
         return failure_result(message, "ProjectError", path=where[0], line=where[1], hint=error.hint)
-    if not merge.commit and not merge.conflicts:
-        hint = f"Start the branch from `{branch}` and bring the change over."
-        return failure_result("It has no commit in common with the base branch.", "Conflict", hint=hint)
-    if merge.conflicts:
-        shown = ", ".join(f"`{path}`" for path in merge.conflicts[:10])
-        hint = f"Merge `{branch}` into the branch and resolve it."
-        return failure_result(f"It conflicts with the base branch in {shown}.", "Conflict", hint=hint)
+    if not merge.commit:
+        return _refuse_merge(current, merged)
     if current.context.has_project(current.checkout, merge.commit):
         return NOTHING if current.is_untouched(record, base, merge) else None
     gone = current.context.has_project(current.checkout, base)
     return current.context.no_project(current.checkout, "A merge") if gone else NOTHING
+
+
+def _refuse_merge(current: PullPass, merged: StackMerge) -> Finished:
+    """Return the end of a head, or of a layer below it, that git cannot merge."""
+    layers, pull, branch = current.pull.stack.layers, current.pull, current.config.prod_branch
+    is_above = bool(layers) and merged.at != layers[0].number
+    onto = f"`{pull.base_ref}`, the branch of #{layers[-1].number}," if layers and not merged.at else "the base branch"
+    subject = f"#{merged.at}, a layer below," if merged.at else "It"
+    source = "the branch below it" if merged.at and is_above else f"`{pull.base_ref if not merged.at else branch}`"
+    if not merged.merge.conflicts:
+        hint = f"Start the branch from {source} and bring the change over."
+        return failure_result(
+            f"{subject} has no commit in common with {onto}.".replace(",.", "."), "Conflict", hint=hint
+        )
+    shown = ", ".join(f"`{path}`" for path in merged.merge.conflicts[:10])
+    hint = f"Merge {source} into {f'the branch of #{merged.at}' if merged.at else 'the branch'} and resolve it."
+    return failure_result(f"{subject} conflicts with {onto} in {shown}.", "Conflict", hint=hint)
 
 
 def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit: str, shower: Shower) -> Finished:
@@ -193,7 +209,11 @@ def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit:
         if context.turns.is_reserved(current.job.repository):
             current.update(partial(report_progress, progress=RESERVED))
         events = PlanEvents(current.update, shower, context.settings.progress_seconds)
-        return context.plan_in_turn(call, on_event=events.handle_line, should_stop=stops.reason)
+        finished = context.plan_in_turn(call, on_event=events.handle_line, should_stop=stops.reason)
+        if record.stack.planned_on.layers and finished.outcome.ok and not record.wishes.select:
+            has_rows = not skips_backfill(record, current.config)
+            read_layer_changes(current, call, rows if has_rows else rows.nothing())
+        return finished
 
 
 def _handle_stop(current: PullPass, stops: RunStops, reason: str) -> None:
@@ -205,7 +225,7 @@ def _handle_stop(current: PullPass, stops: RunStops, reason: str) -> None:
     elif kind == "superseded":
         _give_way(current, newer)
         raise Superseded(f"by {newer[:12]}")
-    elif kind == "closed":
+    elif kind in ("closed", MOVED):
         current.refresh()
     elif kind not in ("categorized", "destroyed", "selected"):
         stopped = failure_result(reason, "RequestError", hint="Type `/plan` to try again.")

@@ -14,6 +14,7 @@ from mergeplan.bot.pulls.talk import answer_all, carry_out
 from mergeplan.bot.records import AFTER_MERGE, News, PullRecord, PullState
 
 log = structlog.get_logger(__name__)
+MOVED = "moved"  # the base branch is another one: a success would be of what is not merged
 COMMANDING = frozenset({"issue_comment.created", "issue_comment.edited", "check_run.requested_action"})
 
 
@@ -38,6 +39,8 @@ class RunStops:
         reason = interrupt_reason(news, current.record.head)
         if reason.startswith("superseded"):
             reason = self._look_again(unreachable=reason)  # webhooks come out of order: its head may be an older one
+        if not reason and any(event.kind == "pull_request.edited" for event in news):
+            reason = self._look_again()
         if not reason and any(event.kind in COMMANDING for event in news):
             self._judge_commands(news)
         if news:
@@ -45,6 +48,10 @@ class RunStops:
         if not reason and time.monotonic() - current.looked_at > current.context.settings.sweep_seconds:
             reason = self._look_again()
         return reason or self._record_reason(current.record)
+
+    def late_reason(self) -> str:
+        """Return why the result of a run must not be shown; of a layer, GitHub is asked for its base once more."""
+        return self.reason() or (self._look_again() if self._current.record.stack.planned_on.layers else "")
 
     def _judge_commands(self, news: tuple[News, ...]) -> None:
         """Judge commands that come during a run at once, by the head as it is at that moment."""
@@ -66,6 +73,8 @@ class RunStops:
             return unreachable
         if not current.pull.is_open:
             return "closed"
+        if current.pull.base_ref != current.record.source.base_ref:
+            return MOVED
         return f"superseded:{current.pull.head}" if current.pull.head != current.record.head else ""
 
     def _record_reason(self, record: PullRecord) -> str:

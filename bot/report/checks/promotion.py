@@ -13,6 +13,7 @@ from mergeplan.bot.report.checks.check import (
     make_annotations,
     running_view,
 )
+from mergeplan.bot.report.inflight import below_name, stack_promise
 from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
 from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.shown import Shown
@@ -48,9 +49,11 @@ def promotion_view(pull_view: Shown) -> CheckView:
         return CheckView(NAME, "Nothing to do", "A merge changes nothing in prod.")
     losses = find_losses(outcome)
     allowed = record.rules.decision.is_ok
-    ready = f"Ready: {prod_words(plan)}" if allowed else f"Ready when it is allowed: {prod_words(plan)}"
+    after = f" after {below_name(record)}, or together with it" if below_name(record) else ""
+    ready = f"Ready{after}: {prod_words(plan)}" if allowed else f"Ready{after} when it is allowed: {prod_words(plan)}"
     title = f"⚠️ {loss_title(losses)} by the merge".replace("`", "") if losses else ready
-    text = "\n".join([promise_sentence(plan, outcome), "", *loss_lines(plan, losses), *_view_lines(plan)])
+    promise = stack_promise(record, promise_sentence(plan, outcome))
+    text = "\n".join([promise, "", *loss_lines(plan, losses), *_view_lines(plan)])
     return CheckView(NAME, title[:TITLE_MOST], fit_summary(text))
 
 

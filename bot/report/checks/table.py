@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mergeplan.bot.records import PullState
+from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report.checks.approval import APPROVAL
-from mergeplan.bot.report.checks.check import Check, CheckView, running_view
+from mergeplan.bot.report.checks.check import TITLE_MOST, Check, CheckView, fit_summary, running_view
 from mergeplan.bot.report.checks.environment import ENVIRONMENT
 from mergeplan.bot.report.checks.lint import LINT
 from mergeplan.bot.report.checks.plan import PLAN
 from mergeplan.bot.report.checks.promotion import PROMOTION
 from mergeplan.bot.report.checks.unit_tests import UNIT_TESTS
+from mergeplan.bot.report.inflight import behind_words, below_name, is_behind
 from mergeplan.bot.report.offers import BUTTONS_MOST, list_offers
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import state_row
@@ -22,7 +23,17 @@ BY_NAME = {check.name: check for check in CHECKS}
 
 def checks(pull_view: Shown) -> tuple[CheckView, ...]:
     """Return the checks due on the record's head."""
-    return tuple(_choose_view(check, pull_view) for check in CHECKS if check.is_wanted(pull_view.record))
+    views = (_choose_view(check, pull_view) for check in CHECKS if check.is_wanted(pull_view.record))
+    return tuple(_hold_back(view, pull_view.record) for view in views)
+
+
+def _hold_back(view: CheckView, record: PullRecord) -> CheckView:
+    """Return no success for a layer that is behind: its merge would not give what was planned."""
+    if record.state is not PullState.PLANNED or not is_behind(record) or view.conclusion != "success":
+        return view
+    title = f"Behind {below_name(record)}: {view.title}"[:TITLE_MOST]
+    summary = fit_summary(f"{behind_words(record)}\n\n{view.summary}")
+    return replace(view, title=title, summary=summary, conclusion="action_required")
 
 
 def _choose_view(check: Check, pull_view: Shown) -> CheckView:

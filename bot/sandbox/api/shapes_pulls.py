@@ -62,6 +62,24 @@ def pull_shape(state: State, repo: Repository, item: PullRequest) -> Json:
         "_links": {name: {"href": address} for name, address in links.items()},
         "author_association": shapes.author_association(state, repo, item.author),
         "draft": item.draft,
+        "stack": stack_shape(repo, item),
+    }
+
+
+def stack_shape(repo: Repository, item: PullRequest) -> Json | None:
+    """Return the place of a pull request in its stack; None for one in no stack. A preview of GitHub's."""
+    number = next((number for number, members in repo.stacks.items() if item.number in members), None)
+    if number is None:
+        return None
+    members = repo.stacks[number]
+    lowest = repo.issues[members[0]]
+    assert isinstance(lowest, PullRequest)
+    return {
+        "id": lowest.id,
+        "number": number,
+        "size": len(members),
+        "position": members.index(item.number) + 1,
+        "base": {"ref": lowest.base_ref, "sha": lowest.base_sha},
     }
 
 
@@ -97,10 +115,12 @@ def _mergeable_state(repo: Repository, item: PullRequest) -> str:
 
 
 def missing_checks(repo: Repository, item: PullRequest) -> list[str]:
-    """Return the checks that the base branch requires and that have not succeeded on the head."""
+    """Return the checks that the base branch, or that of the stack, requires and that have not succeeded."""
     runs = sorted((run for run in repo.checks.values() if run.head_sha == item.head_sha), key=lambda run: run.id)
     passed = {run.name: run.conclusion in PASSED for run in runs}
-    return [name for name in repo.required_checks.get(item.base_ref, []) if not passed.get(name)]
+    stack = stack_shape(repo, item)
+    base = stack["base"]["ref"] if stack else item.base_ref
+    return [name for name in repo.required_checks.get(base, []) if not passed.get(name)]
 
 
 def _branch_end(state: State, repo: Repository | None, ref: str, sha: str) -> Json:

@@ -7,7 +7,7 @@ from mergeplan.bot.sandbox import webhooks
 from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.git import repos
 from mergeplan.bot.sandbox.git.repos import ZERO_SHA, Person
-from mergeplan.bot.sandbox.state import PullRequest, Repository, State, now
+from mergeplan.bot.sandbox.state import Json, PullRequest, Repository, State, now
 from mergeplan.bot.sandbox.webhooks import Site
 
 Files = Mapping[str, str | bytes | None]
@@ -85,12 +85,30 @@ def _head_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pus
 def _base_moved(site: Site, repo: Repository, pull: PullRequest, after: str, pusher: str) -> None:
     # GitHub leaves `base.sha` as it was at the last change of the head; only mergeability follows the base.
     if after == ZERO_SHA:
-        close_pull(site, repo, pull, pusher)
+        merged_into = next((p.base_ref for p in repo.pulls if p.merged_at and p.head_ref == pull.base_ref), None)
+        if merged_into is None:
+            close_pull(site, repo, pull, pusher)
+        else:  # as when the branch of a merged pull request is deleted by its button
+            retarget_pull(site, repo, pull, merged_into, pusher)
     elif repos.is_ancestor(site.state.git(repo.full_name), pull.head_sha, after):
         pull.merged_at, pull.merged_by, pull.merge_commit_sha = now(), pusher, pull.head_sha
         close_pull(site, repo, pull, pusher)
     else:
         refresh_pull(site, repo, pull)
+
+
+def retarget_pull(site: Site, repo: Repository, pull: PullRequest, base: str, sender: str) -> None:
+    changes = change_base(site, repo, pull, base)
+    pull.updated_at = now()
+    webhooks.pull_request(site, repo, pull, "edited", sender, {"changes": {"base": changes}})
+
+
+def change_base(site: Site, repo: Repository, pull: PullRequest, base: str) -> Json:
+    """Give a pull request another base branch, and return what it was as a webhook says it."""
+    old_base = {"ref": {"from": pull.base_ref}, "sha": {"from": pull.base_sha}}
+    pull.base_ref, pull.base_sha = base, repos.find_tip(site.state.git(repo.full_name), base) or pull.base_sha
+    refresh_pull(site, repo, pull)
+    return old_base
 
 
 def refresh_pull(site: Site, repo: Repository, pull: PullRequest) -> None:

@@ -29,31 +29,36 @@ from mergeplan.planner.snapshot.environment import PROD
 @click.command()
 @click.argument("environment")
 @click.argument("models", nargs=-1)
+@click.option("--against", default=PROD, metavar="ENV", help="Compare with the tables of this environment.")
 @click.option("--where", default="", metavar="SQL", help="Only rows for which this holds; of one MODEL.")
 @data_diff_options()
 @output_option
 @workspace
-def data_diff(environment: str, root: Path, gateway: str | None, output: str, **option_values: Any) -> int:
+def data_diff(
+    environment: str, root: Path, gateway: str | None, output: str, against: str, **option_values: Any
+) -> int:
     """Compare the tables of ENVIRONMENT with prod's, over the time that both hold: all that differ, or MODELS.
 
     \b
     mergeplan data_diff dev
     mergeplan data_diff dev shop.orders --where "amount > 100"
     mergeplan data_diff dev --detail sample --detail tag:pii=off --unmasked id
+    mergeplan data_diff pr_8 --against pr_7
     """
     diff_options = options_of(option_values)
     out = output_of(output)
     with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         work.look()
-        pairs = pairs_of_environment(work, environment)
-        names = (PROD, environment)
+        pairs = pairs_of_environment(work, environment, against)
+        names = (against, environment)
         differences = []
         for diff in data_diffs(work, pairs, names, diff_options):
             differences.append(diff)
             show_model_diff(out, diff, names)
     if isinstance(out, Terminal):
         if not differences:
-            out.say(f"`{environment}` shows prod's tables.")
+            whose = "prod's tables" if against == PROD else f"the tables of `{against}`"
+            out.say(f"`{environment}` shows {whose}.")
     else:
         out.result(ResultLine(ok=True, data_diff=tuple(map(data_difference, differences))))
     return 0

@@ -47,14 +47,14 @@ def pairs_of_plan(plan: Plan) -> tuple[Pair, ...]:
     return _select_rebuilt_pairs((change.old, change.new) for change in plan.changes)
 
 
-def pairs_of_environment(work: Workspace, name: str) -> tuple[Pair, ...]:
-    """Return the models that show another table in an environment than in prod.
+def pairs_of_environment(work: Workspace, name: str, against: str = PROD) -> tuple[Pair, ...]:
+    """Return the models that show another table in an environment than in prod, or in another one.
 
     Raise RequestError if either does not exist.
     """
-    environment, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
+    environment, base = (work.environment(parse_environment_name(shown)) for shown in (name, against))
     return _select_rebuilt_pairs(
-        (prod.snapshots.get(model), snapshot) for model, snapshot in environment.snapshots.items()
+        (base.snapshots.get(model), snapshot) for model, snapshot in environment.snapshots.items()
     )
 
 
@@ -88,7 +88,7 @@ def data_diffs(
             samples=options.samples if detail == "sample" else 0,
             shown=frozenset(name.lower() for name in options.unmasked),
             by_files=are_ours(contents.known, [snapshot.table for snapshot in pair]),
-            note="its inputs hold fewer days here than in prod" if pair[1].name in contents.partial else "",
+            note=f"its inputs hold fewer days here than in {names[0]}" if pair[1].name in contents.partial else "",
         )
         diff = data_diff(work.engine, _restrict_to_common_time(pair, question, contents), budget)
         yield replace(diff, nullability=nullability(*_pair_models(pair)))

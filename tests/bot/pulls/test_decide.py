@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mergeplan.bot.pull_parts import PendingOverride
-from mergeplan.bot.pulls.decide import Action, MakePlan, decide_action, interrupt_reason
+from mergeplan.bot.pull_parts import Layer, PendingOverride, StackBase
+from mergeplan.bot.pulls.decide import LAYER_WAIT, Action, MakePlan, decide_action, interrupt_reason
 from mergeplan.bot.records import MergeGroup, News, Prod, ProdRecord, Pull, PullRecord, PullState
 from tests.bot.changing import change_record
 
@@ -22,6 +22,10 @@ LABELED = replace(PULL, labels=("urgent", "No-Plan"))
 RULED = replace(READY, skip_label="no-plan")
 LABELED_FORK = replace(LABELED, head_repository="rea/shop")
 SKIPPED = change_record(PLANNED, state=PullState.SKIPPED, skip_label="no-plan")
+BELOW = Layer(6, "e" * 40)
+LAYER = replace(PULL, base_ref="other", stack=StackBase((BELOW,), "p1"))
+WAITS = replace(LAYER, stack=StackBase((BELOW,), "p1", waits_for=6))
+ON_LAYER = change_record(PLANNED, planned_on=LAYER.stack)
 WORD = PendingOverride("a.b", "breaking", "wim", HEAD)
 Step = Action | type[MakePlan]
 
@@ -55,6 +59,22 @@ def decide_step(pull: Pull, record: PullRecord, prod: ProdRecord) -> Step:
         (CLOSED, PullRecord("ann/shop", 7), READY, Action.LEAVE),
         (CLOSED, change_record(PLANNED, state=PullState.CLOSED, environment_exists=False), READY, Action.REST),
         (replace(PULL, base_ref="other"), PLANNED, READY, Action.DROP_ENVIRONMENT),
+        (LAYER, PLANNED, READY, MakePlan),
+        (LAYER, ON_LAYER, READY, Action.REST),
+        (LAYER, change_record(ON_LAYER, state=PullState.FAILED), READY, Action.REST),
+        (LAYER, change_record(ON_LAYER, prod_revision=2), READY, MakePlan),
+        (LAYER, change_record(PLANNED, planned_on=StackBase((BELOW,), "p0")), READY, MakePlan),
+        (LAYER, change_record(PLANNED, planned_on=StackBase((replace(BELOW, head=OLD),), "p1")), READY, MakePlan),
+        (WAITS, PullRecord("ann/shop", 7), READY, Action.WAIT_FOR_LAYER),
+        (WAITS, change_record(ON_LAYER, head=OLD), READY, Action.WAIT_FOR_LAYER),
+        (WAITS, change_record(ON_LAYER, planned_on=StackBase((BELOW,), "p0")), READY, Action.REST),
+        (WAITS, change_record(ON_LAYER, state=PullState.WAITING, waits_since=50.0), READY, Action.REST),
+        (replace(LAYER, head_repository="rea/shop"), ON_LAYER, READY, Action.HOLD),
+        (PULL, ON_LAYER, READY, MakePlan),
+        (replace(PULL, base_ref="other"), ON_LAYER, READY, Action.LEAVE_STACK),
+        (replace(MERGED, base_ref="other"), ON_LAYER, READY, Action.LEAVE_STACK),
+        (replace(MERGED, base_ref="other", landed=True), ON_LAYER, READY, Action.HAND_TO_PROD),
+        (replace(CLOSED, base_ref="other"), ON_LAYER, READY, Action.DROP_ENVIRONMENT),
         (replace(PULL, base_ref="other"), PullRecord("ann/shop", 7), READY, Action.LEAVE),
         (MERGED, PLANNED, READY, Action.HAND_TO_PROD),
         (MERGED, change_record(PLANNED, state=PullState.MERGED), READY, Action.REST),
@@ -69,6 +89,13 @@ def test_the_next_step_follows_from_what_is(
 ) -> None:
     """One row a rule."""
     assert decide_step(pull, record, prod) is action
+
+
+def test_a_layer_waits_for_half_an_hour_at_most() -> None:
+    """Whatever becomes of the one below, its checks do not stay in progress."""
+    waiting = change_record(ON_LAYER, state=PullState.WAITING, waits_since=50.0)
+
+    assert isinstance(decide_action(WAITS, waiting, READY, "main", "ann/shop", 50.0 + LAYER_WAIT), MakePlan)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,20 @@ def test_a_plan_tells_what_it_does_to_rows_and_so_does_its_environment(shop: Cal
     assert "`all` is no detail of a data diff. Write `counts`, or `tag:pii=off`." in wrong.err
 
 
+def test_an_environment_is_compared_with_another_one_than_prod(shop: Callable[..., CommandLine]) -> None:
+    mergeplan = shop(**ALONE | {"total": TOTAL.format("(1, 'x'), (2, 'y')")})
+    mergeplan("plan", *PLAN)
+    for environment, values in (("lower", "(1, 'w'), (2, 'y')"), ("upper", "(1, 'w'), (2, 'v')")):
+        mergeplan.write("models/total.sql", TOTAL.format(values))
+        mergeplan("plan", environment, *PLAN)
+    diffs = [
+        mergeplan("data_diff", "upper", *option, "--output", "json").result["data_diff"]
+        for option in ((), ("--against", "lower"))
+    ]
+
+    assert [diff[0]["rows"]["changed"] for diff in diffs] == [2, 1]
+
+
 @pytest.mark.prove
 def test_a_plan_over_its_limit_is_shown_and_computes_nothing(shop: Callable[..., CommandLine]) -> None:
     mergeplan = shop(**ALONE | {"total": "MODEL (name shop.total, kind FULL);\nSELECT 1 AS id"})
