@@ -10,7 +10,7 @@ from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
-from mergeplan.planner.model.property import Facet, declare, properties_of
+from mergeplan.planner.model.property import Facet, declare, properties_of, read_setting
 
 ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
 TIMED, KEYED, UNMANAGED = Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED
@@ -275,7 +275,7 @@ class Model:
             return {}  # it has no files
         properties = properties_of(type(self))  # type: ignore[arg-type]  # mypy takes the hash of its objects for it
         rows = [row for row in properties.values() if row.facet is facet and not row.pinned]
-        values = {row.key: getattr(self, row.key) for row in rows if getattr(self, row.key) != row.default}
+        values = {row.key: value for row in rows if (value := read_setting(self, row.key)) != row.default}
         return {key: key if value is True else f"{key}={encode_text(value)}" for key, value in values.items()}
 
 

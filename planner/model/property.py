@@ -1,17 +1,20 @@
 """A property of models as a row: its default, what an edit of it changes, the kinds that take it, and its description.
 
-The row stands at the field of `Model` that holds the value. The parser, fingerprints, versions, meanings and the editor
-read it there, and tests hold the reference to it: a new property is that row, and the code that uses it.
+The row stands at the field that holds the value, of `Model` or of one of its parts: a part is a frozen class of
+settings that belong together. The parser, fingerprints, versions, meanings and the editor read it there, and tests hold
+the reference to it: a new property is that row, and the code that uses it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar
 
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.serial import is_embedded
 
 T = TypeVar("T")
 
@@ -46,5 +49,32 @@ def declare(default: T, facet: Facet, doc: str, *kinds: Kind, pinned: bool = Fal
 
 @cache
 def properties_of(model: type[Any]) -> dict[str, Property]:
+    owners = (type(row.default) if is_embedded(row) else None for row in fields(model))
+    parts = {key: row for owner in owners if owner for key, row in properties_of(owner).items()}
     rows = {row.name: row.metadata["property"] for row in fields(model) if "property" in row.metadata}
-    return {key: replace(row, key=key) for key, row in rows.items()}
+    return parts | {key: replace(row, key=key) for key, row in rows.items()}
+
+
+@cache
+def setting_parts(model: type[Any]) -> dict[str, str]:
+    """Return the name of each setting -> the field of the part that holds it, '' for the model itself."""
+    parts = {}
+    for row in fields(model):
+        settings = [inner.name for inner in fields(row.default)] if is_embedded(row) else []
+        parts |= dict.fromkeys(settings, row.name) if settings else {row.name: ""}
+    return parts
+
+
+def read_setting(model: Any, name: str) -> Any:
+    part = setting_parts(type(model))[name]
+    return getattr(getattr(model, part) if part else model, name)
+
+
+def replace_settings(model: T, values: Mapping[str, Any]) -> T:
+    """Return the model with other values of settings, each in the part that holds it."""
+    parts = setting_parts(type(model))
+    changes: dict[str, Any] = {name: value for name, value in values.items() if not parts[name]}
+    for part in {parts[name] for name in values} - {""}:
+        settings = {name: value for name, value in values.items() if parts[name] == part}
+        changes[part] = replace(getattr(model, part), **settings)
+    return replace(model, **changes)  # type: ignore[type-var]  # a dataclass

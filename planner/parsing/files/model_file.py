@@ -20,6 +20,7 @@ from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import PROPERTIES, Audit, Model, Statement
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
 from mergeplan.planner.parsing.definitions.blueprints import read_blueprints, split_header
@@ -386,7 +387,7 @@ def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
 
 def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
     row = PROPERTIES.get(prop.key)
-    return replace(model, **{prop.key: read_value(prop, row.default) if row else _FIELDS[prop.key](prop)})
+    return replace_settings(model, {prop.key: read_value(prop, row.default) if row else _FIELDS[prop.key](prop)})
 
 
 def _ignore_property(model: Model, prop: Property, _: Defaults) -> Model:
