@@ -152,7 +152,7 @@ def _record_reader(kind: Any) -> Callable[[Json], Any]:
 def _field_readers(kind: Any, part: str = "") -> dict[str, tuple[Any, Callable[[Json], Any], str, Any]]:
     """Return name -> its scalar type if it has one, its reader, and the part that it is in, with its class."""
     hints = get_type_hints(kind)
-    readers = {}
+    readers: dict[str, tuple[Any, Callable[[Json], Any], str, Any]] = {}
     for row in fields(kind):
         hint = hints[row.name]
         if is_embedded(row):

@@ -30,19 +30,21 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
         snapshot.table,
         columns,
         comment=model.description,
-        format=model.table_format if model.table_format in TABLE_FORMATS else model.storage_format,
-        files=model.storage_format,
-        options=model.physical_properties,
+        format=model.storage.table_format
+        if model.storage.table_format in TABLE_FORMATS
+        else model.storage.storage_format,
+        files=model.storage.storage_format,
+        options=model.storage.physical_properties,
         parts=parts_of(model, columns),
         listed=model.kind.fill in (Fill.PARTITION, Fill.APPEND),
-        sorted_by=model.clustered_by,
+        sorted_by=model.storage.clustered_by,
         gateway=model.gateway,
     )
     if model.appends:
         return replace(table, parts=(BATCH, *table.parts))
     if not model.kind.is_by_time:
         return table
-    hidden = not model.partition_by_time_column or is_too_long(model.time_column, model.table_format)
+    hidden = not model.partition_by_time_column or is_too_long(model.time_column, model.storage.table_format)
     seconds = UNITS[model.cron.unit]
     cut = time_partitioning(columns, model.time_column, model.time_format, seconds, use_hidden_column=hidden)
     return replace(table, partitioning=cut)

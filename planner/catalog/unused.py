@@ -77,7 +77,13 @@ def words_of(sql: str) -> frozenset[str]:
 
 def _list_setting_texts(model: Model) -> Iterator[str]:
     """Yield the texts of a model beside its query that may name its own columns."""
-    yield from (model.time_column, *model.grain, *model.unique_key, *model.partitioned_by, *model.clustered_by)
+    yield from (
+        model.time_column,
+        *model.grain,
+        *model.unique_key,
+        *model.storage.partitioned_by,
+        *model.storage.clustered_by,
+    )
     yield from (model.when_matched, model.merge_filter)
     if model.history is not None:
         yield from (model.history.valid_from, model.history.valid_to, model.history.updated_at, *model.history.columns)

@@ -11,6 +11,8 @@ from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
 from mergeplan.planner.model.property import Facet, declare, properties_of, read_setting
+from mergeplan.planner.model.storage import Storage
+from mergeplan.planner.serial import EMBEDDED
 
 ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
 TIMED, KEYED, UNMANAGED = Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED
@@ -187,11 +189,7 @@ class Model:
     grain: tuple[str, ...] = ()
     stamp: str = declare("", ROWS, "a new value makes the model count as changed", pinned=True)
     gateway: str = ""  # that it names; '' for the project's own
-    storage_format: str = "parquet"
-    physical_properties: tuple[tuple[str, str], ...] = ()  # how files are written: (key, text), sorted
-    table_format: str = ""
-    partitioned_by: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
-    clustered_by: tuple[str, ...] = ()  # columns that rows are sorted by within files
+    storage: Storage = field(default=Storage(), metadata=EMBEDDED)
     partition_by_time_column: bool = declare(
         True, LAYOUT, "`false` partitions a time-range table by a hidden column", TIMED, pinned=True
     )

@@ -48,33 +48,35 @@ def declare(default: T, facet: Facet, doc: str, *kinds: Kind, pinned: bool = Fal
 
 
 @cache
-def properties_of(model: type[Any]) -> dict[str, Property]:
-    owners = (type(row.default) if is_embedded(row) else None for row in fields(model))
-    parts = {key: row for owner in owners if owner for key, row in properties_of(owner).items()}
+def properties_of(model: Any) -> dict[str, Property]:
+    parts: list[Any] = [type(row.default) for row in fields(model) if is_embedded(row)]
+    of_parts = {key: row for part in parts for key, row in properties_of(part).items()}
     rows = {row.name: row.metadata["property"] for row in fields(model) if "property" in row.metadata}
-    return parts | {key: replace(row, key=key) for key, row in rows.items()}
+    return of_parts | {key: replace(row, key=key) for key, row in rows.items()}
 
 
 @cache
-def setting_parts(model: type[Any]) -> dict[str, str]:
+def setting_parts(model: Any) -> dict[str, str]:
     """Return the name of each setting -> the field of the part that holds it, '' for the model itself."""
-    parts = {}
+    parts: dict[str, str] = {}
     for row in fields(model):
-        settings = [inner.name for inner in fields(row.default)] if is_embedded(row) else []
-        parts |= dict.fromkeys(settings, row.name) if settings else {row.name: ""}
+        of_part: Any = row.default if is_embedded(row) else None
+        parts |= dict.fromkeys([inner.name for inner in fields(of_part)], row.name) if of_part else {row.name: ""}
     return parts
 
 
 def read_setting(model: Any, name: str) -> Any:
-    part = setting_parts(type(model))[name]
+    part = setting_parts(model.__class__)[name]
     return getattr(getattr(model, part) if part else model, name)
 
 
 def replace_settings(model: T, values: Mapping[str, Any]) -> T:
     """Return the model with other values of settings, each in the part that holds it."""
-    parts = setting_parts(type(model))
+    whole: Any = model
+    parts = setting_parts(whole.__class__)
     changes: dict[str, Any] = {name: value for name, value in values.items() if not parts[name]}
     for part in {parts[name] for name in values} - {""}:
         settings = {name: value for name, value in values.items() if parts[name] == part}
         changes[part] = replace(getattr(model, part), **settings)
-    return replace(model, **changes)  # type: ignore[type-var]  # a dataclass
+    changed: T = replace(whole, **changes)
+    return changed

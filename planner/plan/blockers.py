@@ -63,7 +63,7 @@ def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:
         snapshot = change.new
         if snapshot is None or (change.old is not None and change.old.table == snapshot.table):
             continue
-        model, form = snapshot.model, FORMATS.get(snapshot.model.table_format)
+        model, form = snapshot.model, FORMATS.get(snapshot.model.storage.table_format)
         if form is None or not snapshot.kind.is_stored:
             continue
         names = [*(snapshot.columns or ()), *(column.name for column in (*model.columns, *model.history_columns))]

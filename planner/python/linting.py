@@ -95,5 +95,5 @@ def _rule_view(model: Model, columns: Sequence[tuple[str, str]] | None) -> dict[
         "column_descriptions": dict(model.column_descriptions),
         "audits": [[call.name, dict(call.arguments)] for call in model.audits],
         "grains": list(model.grain),
-        "physical_properties": dict(model.physical_properties),
+        "physical_properties": dict(model.storage.physical_properties),
     }

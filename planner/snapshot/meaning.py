@@ -72,7 +72,7 @@ def _table_keys(model: Model, shape: Shape) -> Keys:
     """
     if model.kind.is_incremental or not model.kind.has_query:
         return ()
-    texts = [ColumnName.parse(text) or text.replace("``", "`") for text in model.partitioned_by]
+    texts = [ColumnName.parse(text) or text.replace("``", "`") for text in model.storage.partitioned_by]
     return tuple(key for key in shape.keys if not any(name in text for name in key for text in texts))
 
 
@@ -138,7 +138,7 @@ def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
 
 
 def _merge_settings(model: Model) -> tuple[str, ...]:
-    partitions = map(partition_text, model.partitioned_by) if model.replaces_partitions else ()
+    partitions = map(partition_text, model.storage.partitioned_by) if model.replaces_partitions else ()
     parts = (*model.unique_key, "matched", model.when_matched, model.merge_filter, encode_text(model.history or ""))
     parts += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
     return (*parts, "partitions", *partitions, str(model.insert_overwrite))

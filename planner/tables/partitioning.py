@@ -34,7 +34,7 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
     A time-ranged table is partitioned by its time column already: that column, and years, months and days of it, are
     left out. Raise ProjectError also for what cannot be a partition.
     """
-    expressions = [expression for expression in model.partitioned_by if not _is_covered(model, expression)]
+    expressions = [expression for expression in model.storage.partitioned_by if not _is_covered(model, expression)]
     parts = [_build_part(model, expression, columns, number) for number, expression in enumerate(expressions)]
     visible_count = sum(not part.hidden for part in parts) + bool(model.time_column)
     if parts and visible_count >= len(columns):  # Spark wants a column beside those that a table is partitioned by
@@ -52,7 +52,7 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
         "columns": set(model.history.columns) if model.history else set(),
         "when_matched": {name for when in whens for name in _column_names(f"{MERGE}{when}")},
         "merge_filter": set(_column_names(model.merge_filter)) if model.merge_filter else set(),
-        "clustered_by": set(model.clustered_by),
+        "clustered_by": set(model.storage.clustered_by),
     }
     for key, names in named.items():
         if unknown := sorted(names - query_names):
@@ -106,7 +106,7 @@ def _build_part(model: Model, text: str, columns: tuple[Column, ...], number: in
     types = {column.name: column.type for column in columns}
     name = partition_column(text)
     if name in types:
-        if types[name] in FOLDER_TYPES and not is_too_long(name, model.table_format):
+        if types[name] in FOLDER_TYPES and not is_too_long(name, model.storage.table_format):
             return PartitionColumn(name, types[name], _reject_empty_text(name, types[name]), hidden=False)
         return _build_hidden_column(quote_column(name), number)
     if unknown := sorted(_column_names(text) - types.keys()):

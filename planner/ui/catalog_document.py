@@ -24,6 +24,7 @@ from mergeplan.planner.intervals import Cron, Interval, Timeline, cron_error
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import DAILY, Model
+from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
 from mergeplan.planner.project.lineage import ROWS, Node
 
@@ -86,8 +87,7 @@ def _read_declaration(row: rows.CatalogModelRow) -> Model:
         owner=row.owner,
         tags=row.tags,
         grain=row.grain,
-        storage_format=row.format,
-        partitioned_by=row.partitioned_by,
+        storage=Storage(storage_format=row.format, partitioned_by=row.partitioned_by),
         unique_key=row.unique_key,
         materialization=row.materialization,
     )

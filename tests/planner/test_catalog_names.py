@@ -180,7 +180,7 @@ def test_a_model_takes_the_format_of_its_catalog(tmp_path: Path) -> None:
     }
     project = write_project(tmp_path, models, f"config: {{{ICEBERG}: jdbc}}")
 
-    assert {name: each.table_format for name, each in project.models.items()} == {
+    assert {name: each.storage.table_format for name, each in project.models.items()} == {
         "lake.shop.a": "iceberg",
         "shop.b": "",
     }

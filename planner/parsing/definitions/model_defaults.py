@@ -64,7 +64,10 @@ def merge_properties(model: Model, general: Model) -> Model:
     """Return the model with the properties of tables and views that the defaults, read into `general`, add to it."""
     return replace(
         model,
-        physical_properties=_merge_pairs(general.physical_properties, model.physical_properties),
+        storage=replace(
+            model.storage,
+            physical_properties=_merge_pairs(general.storage.physical_properties, model.storage.physical_properties),
+        ),
         virtual_properties=_merge_pairs(general.virtual_properties, model.virtual_properties),
     )
 

@@ -293,10 +293,10 @@ def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
-    if model.kind.fill is Fill.PARTITION and not model.partitioned_by:
+    if model.kind.fill is Fill.PARTITION and not model.storage.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
-    form = FORMATS.get(model.table_format)
-    if form is not None and form.has_log and model.storage_format not in form.files:
+    form = FORMATS.get(model.storage.table_format)
+    if form is not None and form.has_log and model.storage.storage_format not in form.files:
         at = keys.get("storage_format", keys["table_format"])
         files = " or ".join(form.files)
         raise at.error(f"A table of {form.title} consists of {files} files.", "Remove `storage_format`.")

@@ -420,7 +420,7 @@ def _start_text(model: Model) -> str:
 
 
 def _partitions_text(model: Model) -> str:
-    return encode_text(tuple(map(partition_text, model.partitioned_by)))
+    return encode_text(tuple(map(partition_text, model.storage.partitioned_by)))
 
 
 def layout_settings(model: Model) -> dict[str, str]:
@@ -431,11 +431,11 @@ def _first_layout(model: Model) -> dict[str, str]:
     if not model.kind.is_stored:
         return {}  # a view has no files
     return {
-        "storage_format": model.storage_format,
-        "table_format": model.table_format,
-        "physical_properties": encode_text(model.physical_properties),
+        "storage_format": model.storage.storage_format,
+        "table_format": model.storage.table_format,
+        "physical_properties": encode_text(model.storage.physical_properties),
         "partitioned_by": "" if model.replaces_partitions else _partitions_text(model),
-        "clustered_by": encode_text(model.clustered_by),
+        "clustered_by": encode_text(model.storage.clustered_by),
         "partition_by_time_column": str(model.partition_by_time_column),
     }
 

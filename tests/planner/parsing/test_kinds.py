@@ -57,7 +57,7 @@ def test_kinds_have_the_defaults_of_sqlmesh(text: str, forward_only: bool, disab
     found = kind(text, ", partitioned_by (id)")
 
     assert (found.forward_only, found.disable_restatement) == (forward_only, disable_restatement)
-    assert found.partitioned_by == ("id",)
+    assert found.storage.partitioned_by == ("id",)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_all_columns_but_some_may_be_updated() -> None:
 def test_partitions_are_columns_and_expressions() -> None:
     found = kind("FULL", ", partitioned_by (ID, days(at), bucket(4, id), truncate(3, n), cast(n as date))")
 
-    assert found.partitioned_by == ("id", "days(at)", "bucket(4, id)", "truncate(3, n)", "CAST(n AS DATE)")
+    assert found.storage.partitioned_by == ("id", "days(at)", "bucket(4, id)", "truncate(3, n)", "CAST(n AS DATE)")
 
 
 def test_readers_of_a_table_that_is_order_dependent_are_computed_when_it_is_built_anew() -> None:

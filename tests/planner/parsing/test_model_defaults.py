@@ -46,8 +46,8 @@ def test_properties_of_files_are_merged_and_the_models_own_win(tmp_path: Path) -
 
     found = model(tmp_path, defaults, ", physical_properties (a = 'own')")
 
-    assert found.storage_format == "orc"
-    assert found.physical_properties == (("a", "own"), ("compression", "zstd"))
+    assert found.storage.storage_format == "orc"
+    assert found.storage.physical_properties == (("a", "own"), ("compression", "zstd"))
 
 
 def test_policies_of_changes_come_from_the_defaults(tmp_path: Path) -> None:
