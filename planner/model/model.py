@@ -8,6 +8,7 @@ from datetime import datetime
 from mergeplan.planner.errors import Place
 from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.batches import Batches
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
 from mergeplan.planner.model.property import Facet, declare, properties_of, read_setting
@@ -177,9 +178,7 @@ class Model:
     end: datetime | None = None  # UTC, exclusive
     time_column: str = ""
     time_format: str = ""  # Spark datetime pattern when the time column is text, e.g. yyyy-MM-dd; '' otherwise
-    lookback: int = declare(0, METADATA, "units that are computed again", TIMED, KEYED, pinned=True)
-    batch_size: int | None = None  # intervals per batch; None: all in one
-    batch_concurrency: int | None = None
+    batches: Batches = field(default=Batches(), metadata=EMBEDDED)
     seed: Seed | None = None
     audits: tuple[AuditCall, ...] = ()
     description: str = ""
@@ -199,9 +198,6 @@ class Model:
     null_safe_key: bool = declare(False, ROWS, "rows whose key is NULL have the same key", KEYED)
     delete_insert: bool = declare(False, ROWS, "a key may have several rows", KEYED)
     history: History | None = None
-    insert_overwrite: bool = declare(
-        False, ROWS, "a batch takes the place of what it writes to", UNMANAGED, pinned=True
-    )
     forward_only: bool = False
     disable_restatement: bool = False
     on_destructive_change: str = "error"  # of a forward-only change: error, warn, allow or ignore
@@ -232,12 +228,12 @@ class Model:
     @property
     def appends(self) -> bool:
         """True if batches are added to what the table holds; with `insert_overwrite` they replace it."""
-        return self.kind.fill is Fill.APPEND and not self.insert_overwrite
+        return self.kind.fill is Fill.APPEND and not self.batches.insert_overwrite
 
     @property
     def replaces_partitions(self) -> bool:
         """True if a batch replaces partitions, so that they decide which rows stay."""
-        return self.kind.fill is Fill.PARTITION or self.insert_overwrite
+        return self.kind.fill is Fill.PARTITION or self.batches.insert_overwrite
 
     @property
     def overwrites(self) -> bool:

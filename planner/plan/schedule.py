@@ -239,7 +239,9 @@ def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline) -> T
     if not model.kind.is_incremental or out_of_order(model, missing, held_time):
         return needed_time if missing else ()
     return (
-        add_lookback(model.cron, missing, model.lookback if held_time else 0, needed_time[0].start) if missing else ()
+        add_lookback(model.cron, missing, model.batches.lookback if held_time else 0, needed_time[0].start)
+        if missing
+        else ()
     )
 
 

@@ -105,7 +105,11 @@ def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Mea
     """Return the effect of the kind on the query's rows: a table filled by time holds only those of its days."""
     parts = [str(model.end or ""), model.stamp, *_spark_settings(model)]
     parts += [began] if began and not model.kind.is_incremental else []
-    parts += ["batches of", str(model.batch_size)] if model.batch_size and batch_decides(model, shape) else []
+    parts += (
+        ["batches of", str(model.batches.batch_size)]
+        if model.batches.batch_size and batch_decides(model, shape)
+        else []
+    )
     volatile = meaning.volatile_rows
     if model.kind.is_by_time:
         time = dict(meaning.columns).get(model.time_column, "")
@@ -114,7 +118,7 @@ def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Mea
     if model.is_order_dependent:
         # The table's rows depend on when its batches ran and in which order: another table holds other rows.
         parts += ["in order", str(model.kind), str(model.cron.unit), began, *_merge_settings(model)]
-        parts += ["reads itself", str(model.batch_size)] if model.reads_itself else []
+        parts += ["reads itself", str(model.batches.batch_size)] if model.reads_itself else []
         volatile = True
     rows = _digest_parts(meaning.rows, *parts) if any(parts) else meaning.rows
     return replace(meaning, rows=rows, volatile_rows=volatile)
@@ -141,7 +145,7 @@ def _merge_settings(model: Model) -> tuple[str, ...]:
     partitions = map(partition_text, model.storage.partitioned_by) if model.replaces_partitions else ()
     parts = (*model.unique_key, "matched", model.when_matched, model.merge_filter, encode_text(model.history or ""))
     parts += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
-    return (*parts, "partitions", *partitions, str(model.insert_overwrite))
+    return (*parts, "partitions", *partitions, str(model.batches.insert_overwrite))
 
 
 def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[str, str] = NOTHING_STATED) -> Meaning:

@@ -149,7 +149,7 @@ class TableWriter:
                 failed.set()
                 raise
 
-        at_once = min(task.snapshot.model.batch_concurrency or 1, len(todo))
+        at_once = min(task.snapshot.model.batches.batch_concurrency or 1, len(todo))
         if at_once == 1:  # in this thread: a catalog connects again for every new thread
             for index in range(len(todo)):
                 step(index)

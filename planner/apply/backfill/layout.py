@@ -166,7 +166,7 @@ class Layout:
             return copied, uncopied_time
         if model.is_order_dependent:  # later batches build on the late ones
             late = subtract_intervals(uncopied_time, build_timeline(uncopied_time[0].start, late[0].start))
-        return (*copied, *batches(model.cron, subtract_intervals(uncopied_time, late), model.batch_size)), late
+        return (*copied, *batches(model.cron, subtract_intervals(uncopied_time, late), model.batches.batch_size)), late
 
     def reads(self, name: str) -> frozenset[str]:
         """Return the models whose tables a model's query reads, also through embedded models."""

@@ -63,10 +63,10 @@ def batches_of(task: BackfillTask, loaded_time: Timeline) -> tuple[Interval, ...
     if not model.kind.is_incremental:
         return (Interval(task.missing[0].start, task.missing[-1].end),)
     reached = add_lookback(
-        model.cron, subtract_intervals(remaining_time, task.copies), model.lookback, task.missing[0].start
+        model.cron, subtract_intervals(remaining_time, task.copies), model.batches.lookback, task.missing[0].start
     )
     copied = subtract_intervals(intersect_intervals(remaining_time, task.copies), reached)
-    return (*copied, *batches(model.cron, reached, model.batch_size))
+    return (*copied, *batches(model.cron, reached, model.batches.batch_size))
 
 
 def not_ready(model: Model, late: Timeline) -> Refused:

@@ -61,7 +61,11 @@ def reading_itself(model: Model, place: Located) -> Model:
         *kinds, last = (candidate for candidate in Kind if candidate.traits.may_read_itself)
         hint = f"Kinds that can: {', '.join(kinds)} and {last}."
         raise ProjectError(message, place=place, hint=hint)
-    return replace(model, reads_itself=True, batch_size=model.batch_size or 1, batch_concurrency=1)
+    return replace(
+        model,
+        reads_itself=True,
+        batches=replace(model.batches, batch_size=model.batches.batch_size or 1, batch_concurrency=1),
+    )
 
 
 def apply_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
@@ -71,7 +75,7 @@ def apply_settings(model: Model, kind_prop: Property, options: dict[str, Propert
         return model
     if "unique_key" not in options:
         raise kind_prop.error(f"{model.kind} needs a `unique_key`.", f"Write `kind {model.kind} (unique_key id)`.")
-    if model.batch_concurrency not in (None, 1):
+    if model.batches.batch_concurrency not in (None, 1):
         message = f"`batch_concurrency` of {model.kind} can only be 1: each batch builds on the one before."
         raise options["batch_concurrency"].error(message)
     if model.kind.fill is Fill.HISTORY:

@@ -248,7 +248,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
 
 def _schedule_changes(old: Side, new: Side) -> list[str]:
     changed = []
-    if old.model.batch_size != new.model.batch_size and any(
+    if old.model.batches.batch_size != new.model.batches.batch_size and any(
         batch_decides(side.model, side.shape) for side in (old, new)
     ):
         changed.append("batch_size")
@@ -404,12 +404,12 @@ def _first_rows(model: Model) -> dict[str, str]:
         "seed": encode_text((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
         # a batch that reads what its table held before sees other rows when batches are larger
-        "batch_size": str(model.batch_size) if model.reads_itself else "",
+        "batch_size": str(model.batches.batch_size) if model.reads_itself else "",
         "unique_key": encode_text(model.unique_key),
         "when_matched": model.when_matched,
         "merge_filter": model.merge_filter,
         "history": encode_text(model.history or ""),
-        "insert_overwrite": str(model.insert_overwrite),
+        "insert_overwrite": str(model.batches.insert_overwrite),
         "partitioned_by": _partitions_text(model) if model.replaces_partitions else "",
         "pre_statements": encode_text(listed) if (listed := model.shaping) else "",
     }
@@ -459,8 +459,8 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "allow_partials": str(model.allow_partials or ""),
         "signals": encode_text(model.signals) if model.signals else "",
         "start": _start_text(model),
-        "lookback": str(model.lookback),
-        "batch_size": f"{model.batch_size} {model.batch_concurrency}",
+        "lookback": str(model.batches.lookback),
+        "batch_size": f"{model.batches.batch_size} {model.batches.batch_concurrency}",
         "forward_only": str(model.forward_only),
         "disable_restatement": str(model.disable_restatement),
         "on_destructive_change": model.on_destructive_change,

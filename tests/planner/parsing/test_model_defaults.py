@@ -32,7 +32,7 @@ def test_a_default_kind_may_have_settings(tmp_path: Path) -> None:
 
     found = model(tmp_path, kind)
 
-    assert (found.kind, found.time_column, found.time_format, found.lookback) == (
+    assert (found.kind, found.time_column, found.time_format, found.batches.lookback) == (
         Kind.INCREMENTAL_BY_TIME_RANGE,
         "ds",
         "yyyy-MM-dd",
@@ -85,7 +85,7 @@ def test_batches_at_once_come_from_the_defaults_where_batches_may_be_at_once(tmp
     headers = (*headers, ", kind INCREMENTAL_BY_UNIQUE_KEY (unique_key ds)")
 
     models = [model(tmp_path, "batch_concurrency: 3", header) for header in headers]
-    assert [one.batch_concurrency for one in models] == [3, 2, None, None]
+    assert [one.batches.batch_concurrency for one in models] == [3, 2, None, None]
 
 
 def test_a_gateway_comes_from_the_defaults(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_whole_block_is_read() -> None:
     )
 
     assert (model.time_column, model.time_format) == ("ds", "dd/MM/yyyy")
-    assert (model.batch_size, model.lookback, model.batch_concurrency) == (7, 2, 3)
+    assert (model.batches.batch_size, model.batches.lookback, model.batches.batch_concurrency) == (7, 2, 3)
     assert [column.type for column in model.columns] == [
         "string", "decimal(10,2)", "array<struct<Name:string,n:int>>", "map<string,int>",
     ]  # fmt: skip

@@ -384,6 +384,6 @@ def test_a_model_that_reads_itself_sees_its_table_as_it_was_before_the_batch(
     plan_and_apply(project, engine, store)
 
     model = project.models["shop.running"]
-    assert (model.reads_itself, model.depends_on, model.batch_size) == (True, ("shop.items",), 1)
+    assert (model.reads_itself, model.depends_on, model.batches.batch_size) == (True, ("shop.items",), 1)
     assert rows(engine, "SELECT total FROM shop.running ORDER BY day") == [(10,), (30,), (30,), (60,), (60,)]
     assert [result.ok for result in run_unit_tests(engine, project, project.tests)] == [True]
