@@ -44,9 +44,13 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
         return replace(table, parts=(BATCH, *table.parts))
     if not model.kind.is_by_time:
         return table
-    hidden = not model.partition_by_time_column or is_too_long(model.time_column, model.storage.table_format)
+    hidden = not model.by_time.partition_by_time_column or is_too_long(
+        model.by_time.time_column, model.storage.table_format
+    )
     seconds = UNITS[model.cron.unit]
-    cut = time_partitioning(columns, model.time_column, model.time_format, seconds, use_hidden_column=hidden)
+    cut = time_partitioning(
+        columns, model.by_time.time_column, model.by_time.time_format, seconds, use_hidden_column=hidden
+    )
     return replace(table, partitioning=cut)
 
 

@@ -78,7 +78,7 @@ def words_of(sql: str) -> frozenset[str]:
 def _list_setting_texts(model: Model) -> Iterator[str]:
     """Yield the texts of a model beside its query that may name its own columns."""
     yield from (
-        model.time_column,
+        model.by_time.time_column,
         *model.grain,
         *model.unique_key,
         *model.storage.partitioned_by,

@@ -52,7 +52,9 @@ class Found:
 def time_question(model: Model, columns: tuple[Column, ...], table: str) -> str:
     """Return the SELECT of the number of rows in each unit, or each day, of a model's time."""
     seconds = UNITS[model.cron.unit]
-    by = time_partitioning(columns, model.time_column, model.time_format, seconds, use_hidden_column=True)
+    by = time_partitioning(
+        columns, model.by_time.time_column, model.by_time.time_format, seconds, use_hidden_column=True
+    )
     return f"SELECT {by.expression} AS unit, count(*) AS rows FROM {table} GROUP BY 1"
 
 
@@ -84,7 +86,9 @@ def resolve_loaded_time(
     if not model.kind.is_by_time:
         return whole, ()
     if table_content.timeless:
-        raise RequestError(f"{table_content.timeless} of its rows have no `{model.time_column}`: they are of no day.")
+        raise RequestError(
+            f"{table_content.timeless} of its rows have no `{model.by_time.time_column}`: they are of no day."
+        )
     older_count = sum(count for at, count in table_content.units.items() if at < model.cron.cut(start))
     if older_count and not is_declared:
         raise RequestError(

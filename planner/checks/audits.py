@@ -158,8 +158,8 @@ def run_audits(
 def _rows_query(model: Model, table: str, interval: Interval | None) -> str:
     if not model.kind.is_by_time or interval is None:
         return f"SELECT * FROM {table}"
-    column = quote_column(model.time_column)
-    time = f"to_timestamp({column}, {literal(model.time_format)})" if model.time_format else column
+    column = quote_column(model.by_time.time_column)
+    time = f"to_timestamp({column}, {literal(model.by_time.time_format)})" if model.by_time.time_format else column
     start, end = (
         f"CAST('{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}' AS TIMESTAMP)" for at in (interval.start, interval.end)
     )

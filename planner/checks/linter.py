@@ -221,7 +221,7 @@ def _missing_columns(linted_project: LintedProject, model: Model, parents: Mappi
     """
     missing: list[str] = []
     while len(missing) < MISSING_MOST:
-        column = shape_of(model.sql, parents, model.time_column, linted_project.memory).unresolved
+        column = shape_of(model.sql, parents, model.by_time.time_column, linted_project.memory).unresolved
         if column is None or column in missing:
             break
         missing.append(column)

@@ -50,7 +50,7 @@ def model_row(model: CatalogModel) -> rows.CatalogModelRow:
         start=_format_moment(declared.start),
         grain=declared.grain,
         unique_key=declared.unique_key,
-        time_column=declared.time_column,
+        time_column=declared.by_time.time_column,
         partitioned_by=declared.storage.partitioned_by,
         format=(declared.storage.table_format or declared.storage.storage_format) if declared.kind.is_stored else "",
         columns=None if columns is None else tuple(_column_row(column) for column in columns),

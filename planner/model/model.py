@@ -13,6 +13,7 @@ from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
 from mergeplan.planner.model.property import Facet, declare, properties_of, read_setting
 from mergeplan.planner.model.storage import Storage
+from mergeplan.planner.model.time_range import TimeRange
 from mergeplan.planner.serial import EMBEDDED
 
 ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
@@ -176,8 +177,7 @@ class Model:
     start_moves: bool = False  # written as `2 days ago`: the moment moves each day, and that is no edit
     start_text: str = ""  # the written text if it moves: another text is an edit
     end: datetime | None = None  # UTC, exclusive
-    time_column: str = ""
-    time_format: str = ""  # Spark datetime pattern when the time column is text, e.g. yyyy-MM-dd; '' otherwise
+    by_time: TimeRange = field(default=TimeRange(), metadata=EMBEDDED)
     batches: Batches = field(default=Batches(), metadata=EMBEDDED)
     seed: Seed | None = None
     audits: tuple[AuditCall, ...] = ()
@@ -189,9 +189,6 @@ class Model:
     stamp: str = declare("", ROWS, "a new value makes the model count as changed", pinned=True)
     gateway: str = ""  # that it names; '' for the project's own
     storage: Storage = field(default=Storage(), metadata=EMBEDDED)
-    partition_by_time_column: bool = declare(
-        True, LAYOUT, "`false` partitions a time-range table by a hidden column", TIMED, pinned=True
-    )
     unique_key: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
     when_matched: str = ""  # WHEN MATCHED ... of a MERGE, in Spark SQL over `source` and `target`
     merge_filter: str = ""  # a condition over `source` and `target`, in Spark SQL

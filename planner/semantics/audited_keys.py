@@ -27,8 +27,10 @@ def keys_from_audits(model: Model) -> Keys:
     """
     if model.kind.fill in WHOLE or model.kind.is_external:
         return tuple(sorted({*_unique_audit_keys(model.audits), *_merge_key(model)}))
-    if model.kind.is_by_time and model.time_column:
-        return tuple(sorted({tuple(sorted({*key, model.time_column})) for key in _unique_audit_keys(model.audits)}))
+    if model.kind.is_by_time and model.by_time.time_column:
+        return tuple(
+            sorted({tuple(sorted({*key, model.by_time.time_column})) for key in _unique_audit_keys(model.audits)})
+        )
     return ()
 
 

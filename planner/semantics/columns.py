@@ -128,7 +128,7 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     counts.
     """
     own_parent = _build_own_parent(model, parents, memory) if model.reads_itself else {}
-    shape = shape_of(model.sql, {**parents, **own_parent}, model.time_column, memory)
+    shape = shape_of(model.sql, {**parents, **own_parent}, model.by_time.time_column, memory)
     if model.kind.is_embedded:
         shape = _add_spelling(shape, model.sql, parents)
     by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)

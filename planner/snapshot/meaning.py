@@ -112,9 +112,9 @@ def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Mea
     )
     volatile = meaning.volatile_rows
     if model.kind.is_by_time:
-        time = dict(meaning.columns).get(model.time_column, "")
-        parts += ["by time", time, model.time_format, str(model.cron.unit), began]
-        volatile = volatile or model.time_column in meaning.volatile
+        time = dict(meaning.columns).get(model.by_time.time_column, "")
+        parts += ["by time", time, model.by_time.time_format, str(model.cron.unit), began]
+        volatile = volatile or model.by_time.time_column in meaning.volatile
     if model.is_order_dependent:
         # The table's rows depend on when its batches ran and in which order: another table holds other rows.
         parts += ["in order", str(model.kind), str(model.cron.unit), began, *_merge_settings(model)]

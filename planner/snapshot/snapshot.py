@@ -197,7 +197,7 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
     partitions = tuple(map(partition_text, model.storage.partitioned_by))
     cut = (*partitions, "clustered", *model.storage.clustered_by, "format", model.storage.table_format)
-    cut = (*cut, str(model.partition_by_time_column))
+    cut = (*cut, str(model.by_time.partition_by_time_column))
     layout = [model.storage.storage_format, *(part for pair in model.storage.physical_properties for part in pair)]
     layout += ["by", *cut] if cut != UNCUT else []
     layout += model.encode_properties(Facet.LAYOUT).values()

@@ -36,7 +36,7 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
     """
     expressions = [expression for expression in model.storage.partitioned_by if not _is_covered(model, expression)]
     parts = [_build_part(model, expression, columns, number) for number, expression in enumerate(expressions)]
-    visible_count = sum(not part.hidden for part in parts) + bool(model.time_column)
+    visible_count = sum(not part.hidden for part in parts) + bool(model.by_time.time_column)
     if parts and visible_count >= len(columns):  # Spark wants a column beside those that a table is partitioned by
         parts = [_build_hidden_column(part.expression, number) for number, part in enumerate(parts)]
     return tuple(dict.fromkeys(parts))
@@ -94,7 +94,7 @@ def _column_names(sql: str) -> set[str]:
 
 def _is_covered(model: Model, text: str) -> bool:
     """Return True for the time column, and for a value that is constant within each of the table's partitions."""
-    time, partition = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
+    time, partition = model.by_time.time_column, min(UNITS[model.cron.unit], UNITS["day"])
     called, name = _CALL.fullmatch(text), partition_column(text)
     if not time or name is not None or called is None:
         return name == time != ""

@@ -25,6 +25,7 @@ from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import DAILY, Model
 from mergeplan.planner.model.storage import Storage
+from mergeplan.planner.model.time_range import TimeRange
 from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
 from mergeplan.planner.project.lineage import ROWS, Node
 
@@ -82,7 +83,7 @@ def _read_declaration(row: rows.CatalogModelRow) -> Model:
         depends_on=row.parents,
         cron=_parse_cron(row.schedule, row.interval_unit) if row.schedule else DAILY,
         start=datetime.fromisoformat(row.start) if row.start else None,
-        time_column=row.time_column,
+        by_time=TimeRange(time_column=row.time_column),
         description=row.description,
         owner=row.owner,
         tags=row.tags,

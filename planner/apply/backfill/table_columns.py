@@ -43,8 +43,10 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
             columns = apply_declared_columns(model, columns)
             if model.sql:
                 check_table_reads(model, read, sql)
-    if model.kind.is_by_time and model.time_column not in (column.name for column in columns):
-        raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
+    if model.kind.is_by_time and model.by_time.time_column not in (column.name for column in columns):
+        raise ProjectError(
+            f"{model.name} has no column `{model.by_time.time_column}`.", place=model.place, hint=TIME_HINT
+        )
     check_columns(model, columns)
     comments = dict(model.column_descriptions)
     columns_by_name = {

@@ -106,7 +106,7 @@ def _time_range(model: Model, kind_prop: Property, options: dict[str, Property])
         hint = "Write `kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)`."
         raise kind_prop.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
     column, time_format = _time_column(options["time_column"])
-    return replace(model, time_column=column, time_format=time_format)
+    return replace(model, by_time=replace(model.by_time, time_column=column, time_format=time_format))
 
 
 def _time_column(prop: Property) -> tuple[str, str]:

@@ -396,7 +396,7 @@ def _first_rows(model: Model) -> dict[str, str]:
     return {
         "kind": str(model.kind),
         "columns": encode_text([(column.name, column.type) for column in model.columns]),
-        "time_column": f"{model.time_column} {model.time_format}".strip(),
+        "time_column": f"{model.by_time.time_column} {model.by_time.time_format}".strip(),
         # when a cron ticks within its unit decides on no row; the unit is the size of what a batch computes
         "interval_unit": model.cron.unit if decides("interval_unit", model) is Decides.ALWAYS else "",
         "start": _start_text(model) if decides("start", model) is Decides.ALWAYS else "",
@@ -436,7 +436,7 @@ def _first_layout(model: Model) -> dict[str, str]:
         "physical_properties": encode_text(model.storage.physical_properties),
         "partitioned_by": "" if model.replaces_partitions else _partitions_text(model),
         "clustered_by": encode_text(model.storage.clustered_by),
-        "partition_by_time_column": str(model.partition_by_time_column),
+        "partition_by_time_column": str(model.by_time.partition_by_time_column),
     }
 
 

@@ -117,7 +117,7 @@ class _Sides:
         if stored_table is None:
             return Known(snapshot.name)
         parts = physical_table(snapshot, stored_table.columns).parts
-        cut = {part.column for part in parts if not part.hidden} | {snapshot.model.time_column}
+        cut = {part.column for part in parts if not part.hidden} | {snapshot.model.by_time.time_column}
         return Known(snapshot.name, frozenset(cut - {""}))
 
     @cached_property

@@ -19,6 +19,7 @@ from mergeplan.planner.engine.protocol import Engine, Rows, ViewText
 from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import AuditCall, Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 
@@ -180,7 +181,7 @@ def test_an_edit_of_an_audit_that_the_parser_does_not_see_is_another_question() 
 
 
 def test_a_time_column_of_text_is_read_by_its_format() -> None:
-    model = replace(model_of("not_null(columns := id)", RANGE), time_format="dd/MM/yyyy")
+    model = replace_settings(model_of("not_null(columns := id)", RANGE), {"time_format": "dd/MM/yyyy"})
 
     assert "TO_TIMESTAMP(`d`, 'dd/MM/yyyy') >= CAST('2020-01-02 00:00:00' AS TIMESTAMP)" in audit_query(
         model, model.audits[0], TABLE, DAY

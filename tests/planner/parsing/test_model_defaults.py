@@ -32,7 +32,7 @@ def test_a_default_kind_may_have_settings(tmp_path: Path) -> None:
 
     found = model(tmp_path, kind)
 
-    assert (found.kind, found.time_column, found.time_format, found.batches.lookback) == (
+    assert (found.kind, found.by_time.time_column, found.by_time.time_format, found.batches.lookback) == (
         Kind.INCREMENTAL_BY_TIME_RANGE,
         "ds",
         "yyyy-MM-dd",

@@ -38,7 +38,7 @@ def test_a_whole_block_is_read() -> None:
         audits (not_null(columns := (ds, price), blocking := false), twice)"""
     )
 
-    assert (model.time_column, model.time_format) == ("ds", "dd/MM/yyyy")
+    assert (model.by_time.time_column, model.by_time.time_format) == ("ds", "dd/MM/yyyy")
     assert (model.batches.batch_size, model.batches.lookback, model.batches.batch_concurrency) == (7, 2, 3)
     assert [column.type for column in model.columns] == [
         "string", "decimal(10,2)", "array<struct<Name:string,n:int>>", "map<string,int>",
