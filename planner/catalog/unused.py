@@ -77,14 +77,9 @@ def words_of(sql: str) -> frozenset[str]:
 
 def _list_setting_texts(model: Model) -> Iterator[str]:
     """Yield the texts of a model beside its query that may name its own columns."""
-    yield from (
-        model.by_time.time_column,
-        *model.grain,
-        *model.unique_key,
-        *model.storage.partitioned_by,
-        *model.storage.clustered_by,
-    )
-    yield from (model.when_matched, model.merge_filter)
+    key, storage = model.by_key, model.storage
+    yield from (model.by_time.time_column, *model.grain, *storage.partitioned_by, *storage.clustered_by)
+    yield from (*key.unique_key, key.when_matched, key.merge_filter)
     if model.history is not None:
         yield from (model.history.valid_from, model.history.valid_to, model.history.updated_at, *model.history.columns)
     for call in model.audits:

@@ -49,7 +49,7 @@ def model_row(model: CatalogModel) -> rows.CatalogModelRow:
         interval_unit=declared.cron.unit if model.schedule else "",
         start=_format_moment(declared.start),
         grain=declared.grain,
-        unique_key=declared.unique_key,
+        unique_key=declared.by_key.unique_key,
         time_column=declared.by_time.time_column,
         partitioned_by=declared.storage.partitioned_by,
         format=(declared.storage.table_format or declared.storage.storage_format) if declared.kind.is_stored else "",

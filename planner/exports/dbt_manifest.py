@@ -95,7 +95,7 @@ def _model_node(catalog: Catalog, names: Mapping[str, DbtName], model: CatalogMo
             "materialized": _materialization_name(declared.kind),
             "tags": list(declared.tags),
             "meta": node["meta"],
-            "unique_key": list(declared.unique_key) or None,
+            "unique_key": list(declared.by_key.unique_key) or None,
         },
         "raw_code": "" if declared.kind.is_seed else model.source,
         "relation_name": None if declared.kind.is_embedded else name.relation,

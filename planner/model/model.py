@@ -14,10 +14,10 @@ from mergeplan.planner.model.locator import Locator
 from mergeplan.planner.model.property import Facet, declare, properties_of, read_setting
 from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.model.time_range import TimeRange
+from mergeplan.planner.model.unique_key import UniqueKey
 from mergeplan.planner.serial import EMBEDDED
 
 ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
-TIMED, KEYED, UNMANAGED = Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED
 DAILY = Cron("@daily")
 
 
@@ -189,11 +189,7 @@ class Model:
     stamp: str = declare("", ROWS, "a new value makes the model count as changed", pinned=True)
     gateway: str = ""  # that it names; '' for the project's own
     storage: Storage = field(default=Storage(), metadata=EMBEDDED)
-    unique_key: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
-    when_matched: str = ""  # WHEN MATCHED ... of a MERGE, in Spark SQL over `source` and `target`
-    merge_filter: str = ""  # a condition over `source` and `target`, in Spark SQL
-    null_safe_key: bool = declare(False, ROWS, "rows whose key is NULL have the same key", KEYED)
-    delete_insert: bool = declare(False, ROWS, "a key may have several rows", KEYED)
+    by_key: UniqueKey = field(default=UniqueKey(), metadata=EMBEDDED)
     history: History | None = None
     forward_only: bool = False
     disable_restatement: bool = False
@@ -240,7 +236,7 @@ class Model:
     @property
     def takes_back(self) -> bool:
         """True if its table can be put back to what it held before the last batch."""
-        return bool(self.unique_key) or self.overwrites
+        return bool(self.by_key.unique_key) or self.overwrites
 
     @property
     def schema(self) -> str:

@@ -54,7 +54,8 @@ def is_too_long(name: str, table_format: str) -> bool:
 
 
 def _names_days(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> bool:
+    time_column = model.by_time.time_column
     is_by_day = model.by_time.partition_by_time_column and UNITS[model.cron.unit] >= UNITS["day"]
-    is_date = model.by_time.time_column in names and types.get(model.by_time.time_column, "date") == "date"
-    is_short = not is_too_long(model.by_time.time_column, model.storage.table_format)
+    is_date = time_column in names and types.get(time_column, "date") == "date"
+    is_short = not is_too_long(time_column, model.storage.table_format)
     return model.kind.is_by_time and is_by_day and is_date and is_short and len(names) > 1

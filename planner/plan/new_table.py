@@ -190,11 +190,8 @@ def table_time(graph: Graph, model: Model) -> str:
     if not model.kind.is_incremental:
         return as_of(graph, model)
     begin = first_day(graph, model)
-    return (
-        f"{begin} batches of {model.batches.batch_size}"
-        if model.batches.batch_size and embeds_dates(graph, model)
-        else begin
-    )
+    size = model.batches.batch_size
+    return f"{begin} batches of {size}" if size and embeds_dates(graph, model) else begin
 
 
 def first_day(graph: Graph, model: Model) -> str:

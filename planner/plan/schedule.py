@@ -238,11 +238,8 @@ def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline) -> T
     # such a table has no parts that could be computed alone: it is written whole
     if not model.kind.is_incremental or out_of_order(model, missing, held_time):
         return needed_time if missing else ()
-    return (
-        add_lookback(model.cron, missing, model.batches.lookback if held_time else 0, needed_time[0].start)
-        if missing
-        else ()
-    )
+    lookback = model.batches.lookback if held_time else 0
+    return add_lookback(model.cron, missing, lookback, needed_time[0].start) if missing else ()
 
 
 def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:

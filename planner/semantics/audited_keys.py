@@ -58,10 +58,11 @@ def _unique_audit_keys(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...
 
 def _merge_key(model: Model) -> Iterator[tuple[str, ...]]:
     """Yield the `unique_key` of a merge if audits exclude NULLs in its columns: to a merge NULL equals nothing."""
-    if model.kind.fill is not Fill.KEY or model.when_matched or model.merge_filter or model.delete_insert:
+    by_key = model.by_key
+    if model.kind.fill is not Fill.KEY or by_key.when_matched or by_key.merge_filter or by_key.delete_insert:
         return
     present = never_null(model)
-    key = tuple(sorted({column for text in model.unique_key for column in parse_columns(text) or [""]}))
+    key = tuple(sorted({column for text in by_key.unique_key for column in parse_columns(text) or [""]}))
     if key and present.issuperset(key):
         yield key
 

@@ -105,11 +105,8 @@ def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Mea
     """Return the effect of the kind on the query's rows: a table filled by time holds only those of its days."""
     parts = [str(model.end or ""), model.stamp, *_spark_settings(model)]
     parts += [began] if began and not model.kind.is_incremental else []
-    parts += (
-        ["batches of", str(model.batches.batch_size)]
-        if model.batches.batch_size and batch_decides(model, shape)
-        else []
-    )
+    size = model.batches.batch_size
+    parts += ["batches of", str(size)] if size and batch_decides(model, shape) else []
     volatile = meaning.volatile_rows
     if model.kind.is_by_time:
         time = dict(meaning.columns).get(model.by_time.time_column, "")
@@ -118,7 +115,7 @@ def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Mea
     if model.is_order_dependent:
         # The table's rows depend on when its batches ran and in which order: another table holds other rows.
         parts += ["in order", str(model.kind), str(model.cron.unit), began, *_merge_settings(model)]
-        parts += ["reads itself", str(model.batches.batch_size)] if model.reads_itself else []
+        parts += ["reads itself", str(size)] if model.reads_itself else []
         volatile = True
     rows = _digest_parts(meaning.rows, *parts) if any(parts) else meaning.rows
     return replace(meaning, rows=rows, volatile_rows=volatile)
@@ -143,8 +140,9 @@ def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
 
 def _merge_settings(model: Model) -> tuple[str, ...]:
     partitions = map(partition_text, model.storage.partitioned_by) if model.replaces_partitions else ()
-    parts = (*model.unique_key, "matched", model.when_matched, model.merge_filter, encode_text(model.history or ""))
-    parts += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
+    key = model.by_key
+    parts = (*key.unique_key, "matched", key.when_matched, key.merge_filter, encode_text(model.history or ""))
+    parts += ("delete and insert",) if key.delete_insert else ("null-safe",) if key.null_safe_key else ()
     return (*parts, "partitions", *partitions, str(model.batches.insert_overwrite))
 
 

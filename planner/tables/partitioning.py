@@ -45,13 +45,13 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
 def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     """Raise ProjectError if a setting names a column that is not among these columns of the model's query."""
     query_names = {column.name for column in columns}
-    whens = [model.when_matched] if model.when_matched else []
+    whens = [model.by_key.when_matched] if model.by_key.when_matched else []
     named = {
-        "unique_key": {name for key in model.unique_key for name in _column_names(key)},
+        "unique_key": {name for key in model.by_key.unique_key for name in _column_names(key)},
         "updated_at_name": _time_names(model.history) if model.history else set(),
         "columns": set(model.history.columns) if model.history else set(),
         "when_matched": {name for when in whens for name in _column_names(f"{MERGE}{when}")},
-        "merge_filter": set(_column_names(model.merge_filter)) if model.merge_filter else set(),
+        "merge_filter": set(_column_names(model.by_key.merge_filter)) if model.by_key.merge_filter else set(),
         "clustered_by": set(model.storage.clustered_by),
     }
     for key, names in named.items():

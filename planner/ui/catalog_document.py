@@ -26,6 +26,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import DAILY, Model
 from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.model.time_range import TimeRange
+from mergeplan.planner.model.unique_key import UniqueKey
 from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
 from mergeplan.planner.project.lineage import ROWS, Node
 
@@ -89,7 +90,7 @@ def _read_declaration(row: rows.CatalogModelRow) -> Model:
         tags=row.tags,
         grain=row.grain,
         storage=Storage(storage_format=row.format, partitioned_by=row.partitioned_by),
-        unique_key=row.unique_key,
+        by_key=UniqueKey(unique_key=row.unique_key),
         materialization=row.materialization,
     )
 

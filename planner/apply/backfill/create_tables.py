@@ -176,7 +176,7 @@ class Creation:
     def _dry_run_merge(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         """Raise QueryError if Spark refuses the merge of a batch into the table."""
         model = snapshot.model
-        if model.unique_key:
+        if model.by_key.unique_key:
             query = self.layout.query(model, ONCE[0], empty_relation(columns) if model.reads_itself else "")
             sql = merge_query(model, query, snapshot.table, columns, ONCE[0], self.layout.now)
             self.engine.engine_for(model.gateway).schema(sql)

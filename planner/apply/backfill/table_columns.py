@@ -44,9 +44,8 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
             if model.sql:
                 check_table_reads(model, read, sql)
     if model.kind.is_by_time and model.by_time.time_column not in (column.name for column in columns):
-        raise ProjectError(
-            f"{model.name} has no column `{model.by_time.time_column}`.", place=model.place, hint=TIME_HINT
-        )
+        message = f"{model.name} has no column `{model.by_time.time_column}`."
+        raise ProjectError(message, place=model.place, hint=TIME_HINT)
     check_columns(model, columns)
     comments = dict(model.column_descriptions)
     columns_by_name = {

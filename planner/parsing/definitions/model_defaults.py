@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import read_setting, replace_settings
 from mergeplan.planner.parsing.definitions.body import Around, StatementTokens
 from mergeplan.planner.parsing.definitions.properties import Property
 from mergeplan.planner.parsing.sql.tokens import SourceText, statements, tokenize
@@ -62,13 +62,8 @@ def select_defaults(defaults: Iterable[Property], own: Iterable[str]) -> tuple[P
 
 def merge_properties(model: Model, general: Model) -> Model:
     """Return the model with the properties of tables and views that the defaults, read into `general`, add to it."""
-    return replace(
-        model,
-        storage=replace(
-            model.storage,
-            physical_properties=_merge_pairs(general.storage.physical_properties, model.storage.physical_properties),
-        ),
-        virtual_properties=_merge_pairs(general.virtual_properties, model.virtual_properties),
+    return replace_settings(
+        model, {key: _merge_pairs(read_setting(general, key), read_setting(model, key)) for key in MERGED}
     )
 
 

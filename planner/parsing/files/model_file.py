@@ -272,12 +272,9 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
         if prop.key in MERGED and keys[prop.key] is not prop:
             model = merge_properties(model, _READERS[prop.key](Model("", model.kind, "", 0, ""), prop, defaults))
     _check_together(model, keys)
-    if (
-        model.kind is Kind.INCREMENTAL_BY_TIME_RANGE
-        and model.batches.batch_concurrency is None
-        and not model.reads_itself
-    ):
-        model = replace(model, batches=replace(model.batches, batch_concurrency=defaults.batch_concurrency))
+    batches = model.batches
+    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and batches.batch_concurrency is None and not model.reads_itself:
+        model = replace(model, batches=replace(batches, batch_concurrency=defaults.batch_concurrency))
     return model if "enabled" not in keys or read_boolean(keys["enabled"]) else None
 
 

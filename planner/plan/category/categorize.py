@@ -405,9 +405,9 @@ def _first_rows(model: Model) -> dict[str, str]:
         "stamp": model.stamp,
         # a batch that reads what its table held before sees other rows when batches are larger
         "batch_size": str(model.batches.batch_size) if model.reads_itself else "",
-        "unique_key": encode_text(model.unique_key),
-        "when_matched": model.when_matched,
-        "merge_filter": model.merge_filter,
+        "unique_key": encode_text(model.by_key.unique_key),
+        "when_matched": model.by_key.when_matched,
+        "merge_filter": model.by_key.merge_filter,
         "history": encode_text(model.history or ""),
         "insert_overwrite": str(model.batches.insert_overwrite),
         "partitioned_by": _partitions_text(model) if model.replaces_partitions else "",

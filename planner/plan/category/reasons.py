@@ -63,10 +63,9 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
         return _obstacle_reason(after) or _obstacle_reason(before) or UNFOLLOWED
     if labels:
         return _clauses_reason(labels, old.sql, new.sql)
-    if new.by_time.time_column and _column_digest(before, new.by_time.time_column) != _column_digest(
-        after, new.by_time.time_column
-    ):
-        return f"`{new.by_time.time_column}` changed, and it decides the interval of a row."
+    time_column = new.by_time.time_column
+    if time_column and _column_digest(before, time_column) != _column_digest(after, time_column):
+        return f"`{time_column}` changed, and it decides the interval of a row."
     return UNFOLLOWED
 
 

@@ -11,6 +11,7 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import Cron, build_timeline
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import History, Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.semantics.columns import model_shape
@@ -71,15 +72,15 @@ def test_kinds_have_the_defaults_of_sqlmesh(text: str, forward_only: bool, disab
 def test_every_spelling_of_when_matched_is_the_same_merge(text: str) -> None:
     found = kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, COALESCE(n, 0)), when_matched {text})")
 
-    assert found.unique_key == ("id", "COALESCE(n, 0)")
-    assert found.when_matched == (
+    assert found.by_key.unique_key == ("id", "COALESCE(n, 0)")
+    assert found.by_key.when_matched == (
         "WHEN MATCHED AND source.n IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET target.n = source.n"
     )
 
 
 @pytest.mark.parametrize("other", ["when_matched (WHEN MATCHED THEN DELETE)", "merge_filter target.id > 1"])
 def test_a_key_whose_rows_are_replaced_together_updates_none(other: str) -> None:
-    assert kind("INCREMENTAL_BY_UNIQUE_KEY (unique_key id, delete_insert true)").delete_insert
+    assert kind("INCREMENTAL_BY_UNIQUE_KEY (unique_key id, delete_insert true)").by_key.delete_insert
     with pytest.raises(ProjectError, match="does not go with `delete_insert`"):
         kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, delete_insert true, {other})")
 
@@ -87,7 +88,7 @@ def test_a_key_whose_rows_are_replaced_together_updates_none(other: str) -> None
 def test_all_columns_but_some_may_be_updated() -> None:
     when = "WHEN MATCHED THEN UPDATE SET * EXCEPT (Made, `by`)"
 
-    assert kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched ({when}))").when_matched == (
+    assert kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched ({when}))").by_key.when_matched == (
         "WHEN MATCHED THEN UPDATE SET * EXCEPT (made, `by`)"
     )
 
@@ -192,7 +193,7 @@ def test_history_is_not_lost_without_a_word() -> None:
 
     kept = make_plan(project(RAW, edited), Environment("dev"), prod, loaded)
     lost = make_plan(project(RAW, other), Environment("dev"), prod, loaded)
-    told = make_plan(project(RAW, replace(other, forward_only=False)), Environment("dev"), prod, loaded)
+    told = make_plan(project(RAW, replace_settings(other, {"forward_only": False})), Environment("dev"), prod, loaded)
 
     assert [change.category for change in kept.changes] == ["forward_only"]
     assert [blocker.message for blocker in lost.blockers] == [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,7 +131,7 @@ def test_what_is_ready_is_cut_anew(
     def spans(pairs: list[tuple[int, int]]) -> tuple[Interval, ...]:
         return tuple(Interval(DAYS[first].start, DAYS[last - 1].end) for first, last in pairs)
 
-    waiting = replace(model("shop.a", "SELECT 1 AS x", kind), signals=(SignalCall("s"),))
+    waiting = model("shop.a", "SELECT 1 AS x", kind, signals=(SignalCall("s"),))
     layout = Layout({}, {}, NOW, python=Until(late))  # type: ignore[arg-type]  # of which only `ready` is asked
 
     assert layout.check_signals(waiting, spans([(0, 4)]), ()) == (spans(cut), spans(waits))

@@ -22,7 +22,7 @@ def call(name: str, columns: str, *more: tuple[str, str], blocking: bool | None 
 
 
 def table(*audits: AuditCall, kind: Kind = Kind.FULL, **fields: object) -> Model:
-    return replace(model("m.rows", "SELECT * FROM s.raw", kind), audits=audits, **fields)  # type: ignore[arg-type]
+    return model("m.rows", "SELECT * FROM s.raw", kind, audits=audits, **fields)  # type: ignore[arg-type]
 
 
 def keeps_reader(rows: Model) -> bool:
