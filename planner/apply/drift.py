@@ -153,7 +153,7 @@ def find_emptied(
         engine.tables.refresh(table)
         if not engine.fetch(f"SELECT 1 FROM {quote_name(table)}", limit=1).rows:
             difference = Drift(environment.name, model.name, table, DriftKind.TABLE_EMPTIED, model.kind.keeps_history)
-            emptied.append(replace(difference, restatable=not (model.disable_restatement or model.kind.is_seed)))
+            emptied.append(replace(difference, restatable=not (model.policy.disable_restatement or model.kind.is_seed)))
     return tuple(emptied)
 
 

@@ -9,6 +9,7 @@ from mergeplan.planner.errors import Place
 from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.batches import Batches
+from mergeplan.planner.model.change_policy import ChangePolicy
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
 from mergeplan.planner.model.property import Facet, declare, properties_of, read_setting
@@ -191,12 +192,7 @@ class Model:
     storage: Storage = field(default=Storage(), metadata=EMBEDDED)
     by_key: UniqueKey = field(default=UniqueKey(), metadata=EMBEDDED)
     history: History | None = None
-    forward_only: bool = False
-    disable_restatement: bool = False
-    on_destructive_change: str = "error"  # of a forward-only change: error, warn, allow or ignore
-    on_additive_change: str = "allow"
-    auto_restatement_cron: Cron | None = None
-    auto_restatement_intervals: int | None = None  # how many units a restatement reaches back; None: all
+    policy: ChangePolicy = field(default=ChangePolicy(), metadata=EMBEDDED)
     materialization: str = ""  # of a model of kind CUSTOM, whose `kind` is what that comes to
     ignored_rules: tuple[str, ...] = ()  # of the linter, in lower case; `all` for all of them
     virtual_properties: tuple[tuple[str, str], ...] = ()  # of its views: (key, text), sorted

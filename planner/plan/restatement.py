@@ -111,7 +111,7 @@ def _why_not(model: Model, is_prods: bool) -> str:
         return "its rows are those of its file"
     if not model.kind.is_stored:
         return ""
-    if model.disable_restatement:
+    if model.policy.disable_restatement:
         return "its `disable_restatement` is true"
     return "prod shows the same table: restate it in prod" if is_prods else ""
 

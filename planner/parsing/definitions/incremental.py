@@ -66,7 +66,7 @@ def reading_itself(model: Model, place: Located) -> Model:
 
 
 def apply_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
-    if model.kind.traits.always_forward_only and not model.forward_only:
+    if model.kind.traits.always_forward_only and not model.policy.forward_only:
         raise options["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
     if model.kind.fill not in (Fill.KEY, Fill.HISTORY):
         return model

@@ -18,6 +18,7 @@ from sqlglot.tokenizer_core import Token
 
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.change_policy import ChangePolicy
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import PROPERTIES, Audit, Model, Statement
 from mergeplan.planner.model.property import replace_settings
@@ -249,8 +250,10 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
         audits=defaults.audits,
         owner=defaults.owner,
         description="\n".join(line.strip() for line in header[0].comments),
-        on_destructive_change=defaults.on_destructive_change or Model.on_destructive_change,
-        on_additive_change=defaults.on_additive_change or Model.on_additive_change,
+        policy=ChangePolicy(
+            on_destructive_change=defaults.on_destructive_change or ChangePolicy.on_destructive_change,
+            on_additive_change=defaults.on_additive_change or ChangePolicy.on_additive_change,
+        ),
     )
     own_properties = block(source, expand_block(source, header, scope))
     properties = [*select_defaults(defaults.properties, (prop.key for prop in own_properties)), *own_properties]

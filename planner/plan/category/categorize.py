@@ -461,11 +461,12 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "start": _start_text(model),
         "lookback": str(model.batches.lookback),
         "batch_size": f"{model.batches.batch_size} {model.batches.batch_concurrency}",
-        "forward_only": str(model.forward_only),
-        "disable_restatement": str(model.disable_restatement),
-        "on_destructive_change": model.on_destructive_change,
-        "on_additive_change": model.on_additive_change,
-        "auto_restatement": encode_text(model.auto_restatement_cron) + f" {model.auto_restatement_intervals}",
+        "forward_only": str(model.policy.forward_only),
+        "disable_restatement": str(model.policy.disable_restatement),
+        "on_destructive_change": model.policy.on_destructive_change,
+        "on_additive_change": model.policy.on_additive_change,
+        "auto_restatement": encode_text(model.policy.auto_restatement_cron)
+        + f" {model.policy.auto_restatement_intervals}",
         "statements": encode_text(listed) if any(listed := _harmless_statements(model)) else "",
     }
     later = {

@@ -57,7 +57,7 @@ def kind(text: str, more: str = "") -> Model:
 def test_kinds_have_the_defaults_of_sqlmesh(text: str, forward_only: bool, disable_restatement: bool) -> None:
     found = kind(text, ", partitioned_by (id)")
 
-    assert (found.forward_only, found.disable_restatement) == (forward_only, disable_restatement)
+    assert (found.policy.forward_only, found.policy.disable_restatement) == (forward_only, disable_restatement)
     assert found.storage.partitioned_by == ("id",)
 
 
@@ -224,7 +224,7 @@ def test_what_begins_or_ends_a_version_holds_from_the_edit_on() -> None:
 def test_settings_that_no_other_test_names_are_read() -> None:
     found = kind("SCD_TYPE_2 (unique_key id, on_additive_change ignore, auto_restatement_cron '@weekly')")
 
-    assert (found.on_additive_change, found.auto_restatement_cron) == ("ignore", Cron("@weekly"))
+    assert (found.policy.on_additive_change, found.policy.auto_restatement_cron) == ("ignore", Cron("@weekly"))
     with pytest.raises(ProjectError, match=r"models/t\.sql:1: `weekly` is not a cron expression"):
         kind("SCD_TYPE_2 (unique_key id, auto_restatement_cron 'weekly')")
 

@@ -51,9 +51,9 @@ def test_properties_of_files_are_merged_and_the_models_own_win(tmp_path: Path) -
 
 
 def test_policies_of_changes_come_from_the_defaults(tmp_path: Path) -> None:
-    assert model(tmp_path, "on_destructive_change: warn", ", kind FULL").on_destructive_change == "warn"
+    assert model(tmp_path, "on_destructive_change: warn", ", kind FULL").policy.on_destructive_change == "warn"
     said = ", kind INCREMENTAL_BY_TIME_RANGE (time_column ds, on_destructive_change allow)"
-    assert model(tmp_path, "on_destructive_change: warn", said).on_destructive_change == "allow"
+    assert model(tmp_path, "on_destructive_change: warn", said).policy.on_destructive_change == "allow"
 
 
 def test_statements_of_the_defaults_stand_around_the_models_own(tmp_path: Path) -> None:

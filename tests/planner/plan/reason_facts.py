@@ -324,7 +324,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "forward-only kind": (
         r"(?:Its kind is `forward_only`|It is incremental in dbt): .*",
-        lambda c, m: c.new.forward_only and rows_stay(c, m[0]),
+        lambda c, m: c.new.policy.forward_only and rows_stay(c, m[0]),
     ),
     "forward-only plan": (
         r"The plan is forward-only: .*",
