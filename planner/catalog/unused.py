@@ -86,5 +86,5 @@ def _list_setting_texts(model: Model) -> Iterator[str]:
         yield from (call.query, *(value for _, value in call.arguments))
     for statement in (*model.pre_statements, *model.post_statements, *model.on_virtual_update):
         yield from (statement.head, statement.query)
-    for signal in model.signals:
+    for signal in model.schedule.signals:
         yield from (value for _, value in signal.arguments)

@@ -47,7 +47,7 @@ def model_row(model: CatalogModel) -> rows.CatalogModelRow:
         tags=declared.tags,
         schedule=model.schedule,
         interval_unit=declared.cron.unit if model.schedule else "",
-        start=_format_moment(declared.start),
+        start=_format_moment(declared.schedule.start),
         grain=declared.grain,
         unique_key=declared.by_key.unique_key,
         time_column=declared.by_time.time_column,

@@ -13,6 +13,7 @@ from mergeplan.planner.model.change_policy import ChangePolicy
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
 from mergeplan.planner.model.property import Facet, declare, properties_of, read_setting
+from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.model.time_range import TimeRange
 from mergeplan.planner.model.unique_key import UniqueKey
@@ -139,14 +140,6 @@ class PythonCode:
 
 
 @dataclass(frozen=True)
-class SignalCall:
-    """A signal that a model waits for, with its arguments as (name, JSON)."""
-
-    name: str
-    arguments: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
 class Model:
     """One model of a project, with macros and variables already rendered and defaults already filled in.
 
@@ -173,11 +166,7 @@ class Model:
     depends_on: tuple[str, ...] = ()  # every table the query or `depends_on` names, sorted; never itself
     reads_itself: bool = False  # its query reads what its table held before the batch
     cron: Cron = DAILY
-    allow_partials: bool = declare(False, METADATA, "a run computes the unit that is not over yet too", pinned=True)
-    start: datetime | None = None  # UTC
-    start_moves: bool = False  # written as `2 days ago`: the moment moves each day, and that is no edit
-    start_text: str = ""  # the written text if it moves: another text is an edit
-    end: datetime | None = None  # UTC, exclusive
+    schedule: Schedule = field(default=Schedule(), metadata=EMBEDDED)
     by_time: TimeRange = field(default=TimeRange(), metadata=EMBEDDED)
     batches: Batches = field(default=Batches(), metadata=EMBEDDED)
     seed: Seed | None = None
@@ -207,7 +196,6 @@ class Model:
 
     python: PythonCode | None = None  # what returns the rows when it is no query
     settings: tuple[tuple[str, str], ...] = ()  # of its Spark, which shape rows and are not Spark's defaults, sorted
-    signals: tuple[SignalCall, ...] = ()  # when its intervals are ready
 
     @property
     def is_order_dependent(self) -> bool:

@@ -282,7 +282,7 @@ class Workspace:
             # Databricks brings Delta with it, and does not say so in its settings.
             formats=self._list_formats(self.project.models.values()) if config.type == "spark" else (),
             apart=self._formats_apart(),
-            serves=any(model.python or model.signals for model in self.project.models.values()),
+            serves=any(model.python or model.schedule.signals for model in self.project.models.values()),
         )
         if is_embedded(connection) or config.type != "spark":
             return connection  # which remembers the formats of its tables itself

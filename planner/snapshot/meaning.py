@@ -103,7 +103,7 @@ def _seed_meaning(model: Model) -> Meaning:
 
 def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Meaning:
     """Return the effect of the kind on the query's rows: a table filled by time holds only those of its days."""
-    parts = [str(model.end or ""), model.stamp, *_spark_settings(model)]
+    parts = [str(model.schedule.end or ""), model.stamp, *_spark_settings(model)]
     parts += [began] if began and not model.kind.is_incremental else []
     size = model.batches.batch_size
     parts += ["batches of", str(size)] if size and batch_decides(model, shape) else []

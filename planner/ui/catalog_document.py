@@ -24,6 +24,7 @@ from mergeplan.planner.intervals import Cron, Interval, Timeline, cron_error
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import DAILY, Model
+from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.model.time_range import TimeRange
 from mergeplan.planner.model.unique_key import UniqueKey
@@ -83,7 +84,7 @@ def _read_declaration(row: rows.CatalogModelRow) -> Model:
         source=row.definition,
         depends_on=row.parents,
         cron=_parse_cron(row.schedule, row.interval_unit) if row.schedule else DAILY,
-        start=datetime.fromisoformat(row.start) if row.start else None,
+        schedule=Schedule(start=datetime.fromisoformat(row.start) if row.start else None),
         by_time=TimeRange(time_column=row.time_column),
         description=row.description,
         owner=row.owner,

@@ -10,18 +10,9 @@ import pytest
 from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import (
-    AuditCall,
-    Column,
-    DbtVersions,
-    History,
-    Model,
-    PythonCode,
-    Seed,
-    SignalCall,
-    Statement,
-)
+from mergeplan.planner.model.model import AuditCall, Column, DbtVersions, History, Model, PythonCode, Seed, Statement
 from mergeplan.planner.model.property import read_setting, replace_settings
+from mergeplan.planner.model.schedule import SignalCall
 
 from .fingerprints import QUERY, make_pins, model_hashes, read_pins
 

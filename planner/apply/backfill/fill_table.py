@@ -206,7 +206,7 @@ class TableWriter:
             audited, _ = self._check_audits(results, snapshot, interval, lease, partial(take_back, batch))
             model = snapshot.model
             # a unit that is not over counts as missing still
-            end = model.cron.cut(self.layout.now) if model.allow_partials else interval.end
+            end = model.cron.cut(self.layout.now) if model.schedule.allow_partials else interval.end
             for over in build_timeline(interval.start, min(interval.end, end)):
                 self.store.intervals.record(table.name, over, lease=lease)
             seconds = time.monotonic() - started

@@ -13,7 +13,8 @@ from uuid import uuid4
 
 from mergeplan.planner.errors import Place, QueryError
 from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge_intervals, subtract_intervals
-from mergeplan.planner.model.model import Model, SignalCall
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import locate_error, no_rows, render_model, stage_statements
@@ -156,10 +157,11 @@ class Layout:
         """
         copied = tuple(batch for batch in cut if not subtract_intervals((batch,), copies))
         uncopied_time = merge_intervals(batch for batch in cut if batch not in copied)
-        if not model.signals or not uncopied_time:
+        signals = model.schedule.signals
+        if not signals or not uncopied_time:
             return cut, ()
         assert self.python is not None
-        late = subtract_intervals(uncopied_time, self.python.ready(model.signals, uncopied_time, model, self.tables))
+        late = subtract_intervals(uncopied_time, self.python.ready(signals, uncopied_time, model, self.tables))
         if not late:
             return cut, ()
         if not model.kind.is_incremental:

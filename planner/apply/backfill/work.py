@@ -70,9 +70,9 @@ def batches_of(task: BackfillTask, loaded_time: Timeline) -> tuple[Interval, ...
 
 
 def not_ready(model: Model, late: Timeline) -> Refused:
-    names = " and ".join(f"`{call.name}`" for call in model.signals)
+    names = " and ".join(f"`{call.name}`" for call in model.schedule.signals)
     message = f"{model.name} waits for {names}: {late[0]} is not ready yet."
-    return Refused(message, place=model.locate(model.signals[0].name, in_block=True), hint="Run again later.")
+    return Refused(message, place=model.locate(model.schedule.signals[0].name, in_block=True), hint="Run again later.")
 
 
 def audit_failure(model: Model, audit: AuditResult) -> Failure:

@@ -10,6 +10,7 @@ from typing import Any
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.definitions.audits.audits import audit_call
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
@@ -75,9 +76,7 @@ def _read_model(document: Document, text: str, defaults: Defaults, index: int, n
         columns=_external_columns(document, index, entry.get("columns") or {}, dialect),
         open_columns=_is_partial(document, index, entry.get("partial_columns")),
         cron=Cron(defaults.cron),
-        start=start,
-        start_moves=moving,
-        start_text=text_of(entry["start"]) if moving else "",
+        schedule=Schedule(start=start, start_moves=moving, start_text=text_of(entry["start"]) if moving else ""),
         audits=_read_audits(document, (index, "audits"), entry.get("audits")),
         column_descriptions=_read_descriptions(document, index, entry.get("column_descriptions") or {}),
         description=str(entry.get("description") or ""),

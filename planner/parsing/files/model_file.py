@@ -22,6 +22,7 @@ from mergeplan.planner.model.change_policy import ChangePolicy
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.model import PROPERTIES, Audit, Model, Statement
 from mergeplan.planner.model.property import replace_settings
+from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
 from mergeplan.planner.parsing.definitions.blueprints import read_blueprints, split_header
@@ -244,9 +245,7 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
         source=source.text,
         dialect=source.dialect,
         cron=Cron(defaults.cron),
-        start=defaults.start,
-        start_moves=defaults.start_moves,
-        start_text=defaults.start_text,
+        schedule=Schedule(start=defaults.start, start_moves=defaults.start_moves, start_text=defaults.start_text),
         audits=defaults.audits,
         owner=defaults.owner,
         description="\n".join(line.strip() for line in header[0].comments),
@@ -309,7 +308,7 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
             raise keys[key].error(f"A {model.kind} cannot have `{key}`: it has no table of its own.", "Remove it.")
     if "interval_unit" in keys and (reason := unit_error(model.cron)):
         raise keys["interval_unit"].error(reason, "Use a shorter unit, or a less frequent cron.")
-    if model.start and model.end and model.start >= model.end:
+    if model.schedule.start and model.schedule.end and model.schedule.start >= model.schedule.end:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
 
@@ -386,7 +385,9 @@ def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
 
 def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
     text = prop.text if is_relative(prop.text) else ""
-    return replace(model, start=property_date(prop, defaults), start_moves=bool(text), start_text=text)
+    return replace_settings(
+        model, {"start": property_date(prop, defaults), "start_moves": bool(text), "start_text": text}
+    )
 
 
 def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
@@ -441,7 +442,7 @@ _READERS: dict[str, _Reader] = {
     "cron": lambda model, prop, _: replace(model, cron=replace(model.cron, text=cron(prop).text)),
     "cron_tz": lambda model, prop, _: replace(model, cron=replace(model.cron, tz=read_zone(prop))),
     "start": _apply_start,
-    "end": lambda model, prop, defaults: replace(model, end=property_date(prop, defaults, end=True)),
+    "end": lambda model, prop, defaults: replace_settings(model, {"end": property_date(prop, defaults, end=True)}),
     "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=read_unit(prop))),
     "grains": lambda model, prop, _: replace(model, grain=read_grains(prop)),
     "audits": lambda model, prop, _: replace(model, audits=(*model.audits, *audit_calls(prop))),

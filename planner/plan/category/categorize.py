@@ -400,7 +400,7 @@ def _first_rows(model: Model) -> dict[str, str]:
         # when a cron ticks within its unit decides on no row; the unit is the size of what a batch computes
         "interval_unit": model.cron.unit if decides("interval_unit", model) is Decides.ALWAYS else "",
         "start": _start_text(model) if decides("start", model) is Decides.ALWAYS else "",
-        "end": str(model.end or ""),
+        "end": str(model.schedule.end or ""),
         "seed": encode_text((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
         # a batch that reads what its table held before sees other rows when batches are larger
@@ -416,7 +416,7 @@ def _first_rows(model: Model) -> dict[str, str]:
 
 
 def _start_text(model: Model) -> str:
-    return model.start_text if model.start_moves else str(model.start or "")
+    return model.schedule.start_text if model.schedule.start_moves else str(model.schedule.start or "")
 
 
 def _partitions_text(model: Model) -> str:
@@ -456,8 +456,8 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "grain": encode_text(model.grain),
         "audits": encode_text(model.audits),
         "cron": f"{model.cron.text} {model.cron.tz}".strip(),
-        "allow_partials": str(model.allow_partials or ""),
-        "signals": encode_text(model.signals) if model.signals else "",
+        "allow_partials": str(model.schedule.allow_partials or ""),
+        "signals": encode_text(model.schedule.signals) if model.schedule.signals else "",
         "start": _start_text(model),
         "lookback": str(model.batches.lookback),
         "batch_size": f"{model.batches.batch_size} {model.batches.batch_concurrency}",

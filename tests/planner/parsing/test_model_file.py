@@ -43,7 +43,10 @@ def test_a_whole_block_is_read() -> None:
     assert [column.type for column in model.columns] == [
         "string", "decimal(10,2)", "array<struct<Name:string,n:int>>", "map<string,int>",
     ]  # fmt: skip
-    assert (model.start, model.end) == (datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 2, 2, tzinfo=UTC))
+    assert (model.schedule.start, model.schedule.end) == (
+        datetime(2024, 1, 1, tzinfo=UTC),
+        datetime(2024, 2, 2, tzinfo=UTC),
+    )
     assert (model.grain, model.tags, model.owner) == (("ds", "price"), ("a", "B c"), "jen")
     assert (model.description, model.column_descriptions) == ("it's", (("ds", "the day"),))
     assert (model.stamp, model.depends_on) == ("v1", ("shop.c",))

@@ -171,7 +171,10 @@ def upstream_sorted(claim: Claim) -> bool:
 def earliest(claim: Claim) -> bool:
     """True when a model above it has another start than before."""
     changed = (c for c in claim.plan.values() if c.old and c.new)
-    return any(c.old.model.start != c.new.model.start for c in changed) and claim.new.start is None  # type: ignore[union-attr]
+    return (
+        any(c.old.model.schedule.start != c.new.model.schedule.start for c in changed)
+        and claim.new.schedule.start is None
+    )  # type: ignore[union-attr]
 
 
 def is_unfollowed(claim: Claim) -> bool:

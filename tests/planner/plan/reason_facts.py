@@ -317,7 +317,10 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: c.snapshots.get(m[1]) is None or not c.snapshots[m[1]].kind.has_query,
     ),
     "due": (r"Its table lacks time that is due\.", lambda c, m: bool(c.change.missing)),
-    "again": (r"Its latest time is computed again\.", lambda c, m: c.new.batches.lookback > 0 or c.new.allow_partials),
+    "again": (
+        r"Its latest time is computed again\.",
+        lambda c, m: c.new.batches.lookback > 0 or c.new.schedule.allow_partials,
+    ),
     "by override": (
         r"(@\w+|Somebody) categorized it as ([a-z-]+); the rule `([a-z-]+)` had said: .*",
         lambda c, m: c.change.override is not None and str(c.change.override.category).replace("_", "-") == m[2],

@@ -146,7 +146,7 @@ model_defaults:
 
     assert model.sql == "SELECT x, 'inner' AS s, 'no' AS n, 'spark' AS g FROM shop.b WHERE x > 3"
     assert (model.kind, model.owner, model.cron.text) == (Kind.FULL, "jen", "@hourly")
-    assert (model.start, model.start_moves) == (datetime(2024, 4, 29, tzinfo=UTC), True)
+    assert (model.schedule.start, model.schedule.start_moves) == (datetime(2024, 4, 29, tzinfo=UTC), True)
     assert model.audits[0].arguments == (("threshold", "1"),)
     assert "x > 9" in override_variables(project, model, {"least": 9}).sql
 
@@ -310,7 +310,7 @@ def test_an_external_model_may_say_when_it_begins_and_where_it_is(tmp_path: Path
     found = project.models["raw.orders"]
     assert project.models.keys() == {"raw.orders"}
     assert [column.type for column in found.columns] == ["int", "string"]
-    assert (found.start, found.column_descriptions) == (datetime(2024, 2, 3, tzinfo=UTC), (("id", "the key"),))
+    assert (found.schedule.start, found.column_descriptions) == (datetime(2024, 2, 3, tzinfo=UTC), (("id", "the key"),))
     assert found.grain == ("id", "day", "shop")
 
 
@@ -345,7 +345,7 @@ def test_an_external_model_is_the_one_of_the_projects_gateway(tmp_path: Path) ->
 
     assert list(project.models) == ["raw.orders"]
     assert model.columns == (Column("id", "bigint"), Column("day", "date"))
-    assert (model.start, model.grain, model.line) == (datetime(2024, 1, 1, tzinfo=UTC), ("id", "day"), 4)
+    assert (model.schedule.start, model.grain, model.line) == (datetime(2024, 1, 1, tzinfo=UTC), ("id", "day"), 4)
     assert model.column_descriptions == (("id", "the key"),)
     assert [(call.name, call.arguments) for call in model.audits] == [
         ("not_null", (("columns", "id"),)),

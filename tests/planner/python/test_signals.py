@@ -13,7 +13,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import MergeplanError, ProjectError
 from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge_intervals
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import SignalCall
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.python.running import open_runner
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import day, model
@@ -67,7 +67,7 @@ def test_signals_say_what_of_a_batch_is_ready(signals: str, last: int, tmp_path:
     asked = project.models["shop.a"]
 
     with open_runner(project.code, NoSpark()) as python:
-        ready = python.ready(asked.signals, DAYS, asked, {"shop.items": "physical"})
+        ready = python.ready(asked.schedule.signals, DAYS, asked, {"shop.items": "physical"})
 
     assert ready == merge_intervals(DAYS[:last])
 
@@ -78,7 +78,7 @@ def test_a_signal_that_says_neither_is_told(tmp_path: Path) -> None:
     asked = project.models["shop.a"]
 
     with pytest.raises(MergeplanError) as error, open_runner(project.code, NoSpark()) as python:
-        python.ready(asked.signals, DAYS, asked, {})
+        python.ready(asked.schedule.signals, DAYS, asked, {})
 
     assert str(error.value) == (
         "signals/all.py:18: The signal `odd` failed: TypeError: a signal returns True, False or intervals, not str."
