@@ -71,7 +71,14 @@ class CatalogSnapshot:
         shown = (
             text
             for name, model in self.catalog.models.items()
-            for text in (name, model.kind, model.schedule, model.declared.owner, *model.declared.tags, model.rendered)
+            for text in (
+                name,
+                model.kind,
+                model.schedule,
+                model.declared.metadata.owner,
+                *model.declared.metadata.tags,
+                model.rendered,
+            )
         )
         return digest(self.project.files, self.state, self.view.environment, self.due, mergeplan_version(), *shown)
 

@@ -29,7 +29,7 @@ def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
     table = Table(
         snapshot.table,
         columns,
-        comment=model.description,
+        comment=model.metadata.description,
         format=storage.table_format if storage.table_format in TABLE_FORMATS else storage.storage_format,
         files=storage.storage_format,
         options=storage.physical_properties,

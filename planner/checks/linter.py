@@ -250,7 +250,7 @@ def _check_projections(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _check_audits(_: LintedProject, model: Model) -> Found:
-    if not model.audits and not model.kind.is_external and not model.kind.is_embedded:
+    if not model.checks.audits and not model.kind.is_external and not model.kind.is_embedded:
         yield f"`{model.name}` has no audits.", _block_place(model)
 
 
@@ -322,12 +322,12 @@ def _check_joins(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _check_description(_: LintedProject, model: Model) -> Found:
-    if not model.description:
+    if not model.metadata.description:
         yield f"`{model.name}` has no description.", _block_place(model)
 
 
 def _check_owner(_: LintedProject, model: Model) -> Found:
-    if not model.owner:
+    if not model.metadata.owner:
         yield f"`{model.name}` has no owner.", _block_place(model)
 
 

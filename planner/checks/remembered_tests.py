@@ -58,7 +58,7 @@ class TestDigests:
             model = _find_test_model(self._project, test)
         except MergeplanError:
             return None
-        if model is None or model.misread:
+        if model is None or model.written.misread:
             return None
         parts = [_definition_text(test), _content_text(model)]
         for name in sorted(_model_dependencies(self._project, model)):
@@ -157,7 +157,7 @@ def _model_dependencies(project: Project, model: Model) -> set[str]:
 def _parse_queries(model: Model) -> Iterator[exp.Expr]:
     if model.sql:
         yield spark_tree(model.sql)
-    yield from (spark_tree(statement.query) for statement in model.pre_statements if statement.query)
+    yield from (spark_tree(statement.query) for statement in model.statements.pre_statements if statement.query)
 
 
 def _is_open(node: exp.Expr, *, frozen: bool) -> bool:

@@ -10,13 +10,17 @@ from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.batches import Batches
 from mergeplan.planner.model.change_policy import ChangePolicy
+from mergeplan.planner.model.checks import Checks
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
+from mergeplan.planner.model.metadata import Metadata
 from mergeplan.planner.model.property import Facet, declare, properties_of, read_setting
 from mergeplan.planner.model.schedule import Schedule
+from mergeplan.planner.model.statement import Statements
 from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.model.time_range import TimeRange
 from mergeplan.planner.model.unique_key import UniqueKey
+from mergeplan.planner.model.written_query import WrittenQuery
 from mergeplan.planner.serial import EMBEDDED
 
 ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
@@ -30,18 +34,6 @@ class Column:
     name: str
     type: str
     comment: str = ""
-
-
-@dataclass(frozen=True)
-class AuditCall:
-    """An audit that a model names, with its arguments as (name, Spark SQL) pairs."""
-
-    name: str
-    arguments: tuple[tuple[str, str], ...] = ()
-    blocking: bool | None = None  # None: as the audit itself says
-    query: str = (
-        ""  # what the project's own audit asks, so that an edit of it is an edit of the model; '' for a built-in
-    )
 
 
 @dataclass(frozen=True)
@@ -107,22 +99,6 @@ class History:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """SQL that runs beside a model's query, in Spark's dialect; dates and `@this_model` are macros in it.
-
-    `head` is all of it, or the part before the query in it; `makes` is the temporary view that it creates.
-    """
-
-    head: str
-    query: str = ""
-    makes: str = ""
-    harmless: bool = False  # it cannot change rows
-    stages: tuple[str, ...] = ("creating", "evaluating")  # when it runs: before the table is there, with each batch
-    text: str = field(default="", repr=False)  # the query as it runs: see Model
-    misread: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True)
 class PythonCode:
     """The function that returns a model's rows.
 
@@ -144,9 +120,8 @@ class Model:
     """One model of a project, with macros and variables already rendered and defaults already filled in.
 
     `sql` is the query in Spark SQL, as the parser writes it, by which the model is judged; the only macros left in it
-    are dates (`@start_ds`, ...). It is '' for seeds, external models and those in Python. `text` is the same query as
-    it runs: in the person's own words, on their lines of the file. `source` is all of the file (for diffs and for
-    finding lines).
+    are dates (`@start_ds`, ...). It is '' for seeds, external models and those in Python. `source` is all of the file
+    (for diffs and for finding lines). Settings that belong together are a part: a class with a file of its own.
     """
 
     name: str  # "schema.table", lower case
@@ -155,14 +130,10 @@ class Model:
     line: int  # of the MODEL block, 1-based
     source: str
     sql: str = ""
-    text: str = ""  # '' if the text is no SQL that Spark can run: then `sql` runs
-    text_line: int = 0  # where the text begins in the file
-    dbt_text: str = field(default="", repr=False, compare=False)  # of dbt's file, which `source` translates
-    misread: str = ""  # parts of the text that the parser's tree lacks, so that no edit of them is overlooked
+    written: WrittenQuery = field(default=WrittenQuery(), metadata=EMBEDDED)
     dialect: str = "spark"
     columns: tuple[Column, ...] = ()  # declared ones; () when the query decides
     open_columns: bool = False  # of an external table, which may have others besides the declared ones
-    contract: bool = declare(False, METADATA, "the query must return just the columns of `columns`", pinned=True)
     depends_on: tuple[str, ...] = ()  # every table the query or `depends_on` names, sorted; never itself
     reads_itself: bool = False  # its query reads what its table held before the batch
     cron: Cron = DAILY
@@ -170,12 +141,8 @@ class Model:
     by_time: TimeRange = field(default=TimeRange(), metadata=EMBEDDED)
     batches: Batches = field(default=Batches(), metadata=EMBEDDED)
     seed: Seed | None = None
-    audits: tuple[AuditCall, ...] = ()
-    description: str = ""
-    column_descriptions: tuple[tuple[str, str], ...] = ()
-    owner: str = declare("", METADATA, "who answers for it", pinned=True)
-    tags: tuple[str, ...] = declare((), METADATA, "words by which it is selected", pinned=True)
-    grain: tuple[str, ...] = ()
+    checks: Checks = field(default=Checks(), metadata=EMBEDDED)
+    metadata: Metadata = field(default=Metadata(), metadata=EMBEDDED)
     stamp: str = declare("", ROWS, "a new value makes the model count as changed", pinned=True)
     gateway: str = ""  # that it names; '' for the project's own
     storage: Storage = field(default=Storage(), metadata=EMBEDDED)
@@ -183,17 +150,8 @@ class Model:
     history: History | None = None
     policy: ChangePolicy = field(default=ChangePolicy(), metadata=EMBEDDED)
     materialization: str = ""  # of a model of kind CUSTOM, whose `kind` is what that comes to
-    ignored_rules: tuple[str, ...] = ()  # of the linter, in lower case; `all` for all of them
     virtual_properties: tuple[tuple[str, str], ...] = ()  # of its views: (key, text), sorted
-    pre_statements: tuple[Statement, ...] = ()
-    post_statements: tuple[Statement, ...] = ()
-    on_virtual_update: tuple[Statement, ...] = ()  # when an environment's view is made or moved
-
-    @property
-    def shaping(self) -> tuple[Statement, ...]:
-        """The statements before the query that may change what it returns."""
-        return tuple(statement for statement in self.pre_statements if not statement.harmless)
-
+    statements: Statements = field(default=Statements(), metadata=EMBEDDED)
     python: PythonCode | None = None  # what returns the rows when it is no query
     settings: tuple[tuple[str, str], ...] = ()  # of its Spark, which shape rows and are not Spark's defaults, sorted
 

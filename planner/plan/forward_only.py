@@ -162,7 +162,7 @@ def apply_forward_only(
     if new.policy.forward_only and new.kind.is_stored:
         rule, cause = (
             "forward-only-model",
-            ("It is incremental in dbt" if new.dbt_text else "Its kind is `forward_only`"),
+            ("It is incremental in dbt" if new.written.dbt_text else "Its kind is `forward_only`"),
         )
     elif was_edited and request.every:
         rule, cause = "forward-only-plan", "The plan is forward-only"

@@ -92,6 +92,6 @@ def _find_embedded_parents(graph: Graph, model: Model) -> list[Model]:
 
 
 def _names_date(graph: Graph, model: Model, dates: tuple[str, ...]) -> bool:
-    texts = [model.sql, *(part for statement in model.shaping for part in (statement.head, statement.query))]
+    texts = [model.sql, *(part for statement in model.statements.shaping for part in (statement.head, statement.query))]
     named = any(date in text.lower() for text in texts for date in dates)
     return named or any(_names_date(graph, parent, dates) for parent in _find_embedded_parents(graph, model))

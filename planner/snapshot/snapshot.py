@@ -202,6 +202,6 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     layout += ["by", *cut] if cut != UNCUT else []
     layout += model.encode_properties(Facet.LAYOUT).values()
     if model.kind.is_view:  # a view's columns are commented when it is made, and never again
-        layout += [part for pair in model.column_descriptions for part in pair]
+        layout += [part for pair in model.metadata.column_descriptions for part in pair]
     order = ["in order", meaning.order] if meaning.order else []
     return digest(model.name, str(model.kind), meaning.rows, *columns, *order, "over", *named, "laid out", *layout)[:12]

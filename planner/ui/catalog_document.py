@@ -23,6 +23,7 @@ from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Cron, Interval, Timeline, cron_error
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.metadata import Metadata
 from mergeplan.planner.model.model import DAILY, Model
 from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.storage import Storage
@@ -86,10 +87,7 @@ def _read_declaration(row: rows.CatalogModelRow) -> Model:
         cron=_parse_cron(row.schedule, row.interval_unit) if row.schedule else DAILY,
         schedule=Schedule(start=datetime.fromisoformat(row.start) if row.start else None),
         by_time=TimeRange(time_column=row.time_column),
-        description=row.description,
-        owner=row.owner,
-        tags=row.tags,
-        grain=row.grain,
+        metadata=Metadata(description=row.description, owner=row.owner, tags=row.tags, grain=row.grain),
         storage=Storage(storage_format=row.format, partitioned_by=row.partitioned_by),
         by_key=UniqueKey(unique_key=row.unique_key),
         materialization=row.materialization,

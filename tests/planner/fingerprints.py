@@ -14,10 +14,12 @@ from typing import Any
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import AuditCall, Column, DbtVersions, History, Model, PythonCode, Seed, Statement
+from mergeplan.planner.model.model import Column, DbtVersions, History, Model, PythonCode, Seed
 from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.model.schedule import SignalCall
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import Convention, Naming, Suffix
 from mergeplan.planner.plan.build import Request, compute_plan_id
 from mergeplan.planner.plan.category.categorize import fingerprint_of

@@ -11,10 +11,12 @@ from dataclasses import replace
 import pytest
 
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Fill, Kind
-from mergeplan.planner.model.model import AuditCall, Column, History, Model, PythonCode, Seed, Statement
+from mergeplan.planner.model.model import Column, History, Model, PythonCode, Seed
 from mergeplan.planner.model.property import replace_settings, setting_parts
 from mergeplan.planner.model.schedule import SignalCall
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.parsing.definitions import kinds
 from mergeplan.planner.parsing.files import model_file as parse
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model

@@ -9,10 +9,12 @@ import pytest
 
 from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import AuditCall, Column, DbtVersions, History, Model, PythonCode, Seed, Statement
+from mergeplan.planner.model.model import Column, DbtVersions, History, Model, PythonCode, Seed
 from mergeplan.planner.model.property import read_setting, replace_settings
 from mergeplan.planner.model.schedule import SignalCall
+from mergeplan.planner.model.statement import Statement
 
 from .fingerprints import QUERY, make_pins, model_hashes, read_pins
 

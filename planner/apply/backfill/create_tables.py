@@ -45,7 +45,7 @@ def create_tables(stage: CreateStage, plan: Plan, context: ApplyContext) -> tupl
         creation.run(missing)
     created = {snapshot.name for snapshot in missing}
     for name, change in changes.items():
-        if change.new and change.new.model.contract and name not in created:
+        if change.new and change.new.model.checks.contract and name not in created:
             table_columns(layout, context.engine, change.new)
     if not missing:
         context.emit(StageSkipped(Stage.CREATE, "all tables exist"))
@@ -112,7 +112,7 @@ class Creation:
                 ),
             ):
                 if snapshot.kind.is_view:
-                    view = ViewText(name, layout.query(model, None), model.description, columns)
+                    view = ViewText(name, layout.query(model, None), model.metadata.description, columns)
                     self.engine.catalog.swap_view(view)
                 else:
                     is_new = self.engine.tables.create(physical_table(snapshot, columns))

@@ -48,9 +48,9 @@ class PythonRows(Protocol):
 
 def reads_projections(model: Model, embedded: Mapping[str, Model]) -> bool:
     """Return True for a model whose texts may use unnamed columns: it reads only the columns by which it was judged."""
-    texts = [model.sql, *(statement.query for statement in (*model.pre_statements, *model.post_statements))]
+    texts = [model.sql, *(statement.query for statement in model.statements.around)]
     texts += [embedded[name].sql for name in _list_embedded(model, embedded)]
-    is_named = not model.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text)
+    is_named = not model.written.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text)
     return not is_named and not any(map(_TABLE_ONLY.search, texts))
 
 
@@ -120,12 +120,12 @@ class Layout:
         self, snapshot: Snapshot, stage: str, interval: Interval | None
     ) -> tuple[Sequence[str], Sequence[str]]:
         model = snapshot.model
-        if not model.pre_statements and not model.post_statements:
+        if not model.statements.pre_statements and not model.statements.post_statements:
             return (), ()  # writing all dates as SQL takes longer than any statement of the state
         values, tables = dates(interval, self.now), self._tables_read_by(model)
         pre_statements, post_statements = (
             stage_statements(listed, stage, snapshot.table, values, tables, self.models_to_embed)
-            for listed in (model.pre_statements, model.post_statements)
+            for listed in (model.statements.pre_statements, model.statements.post_statements)
         )
         return pre_statements, post_statements
 

@@ -19,10 +19,13 @@ from sqlglot.tokenizer_core import Token
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.change_policy import ChangePolicy
+from mergeplan.planner.model.checks import Checks
 from mergeplan.planner.model.kind import Fill, Kind
-from mergeplan.planner.model.model import PROPERTIES, Audit, Model, Statement
+from mergeplan.planner.model.metadata import Metadata
+from mergeplan.planner.model.model import PROPERTIES, Audit, Model
 from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.model.schedule import Schedule
+from mergeplan.planner.model.statement import Statement, Statements
 from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
 from mergeplan.planner.parsing.definitions.blueprints import read_blueprints, split_header
@@ -130,11 +133,7 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
 
 def _reads_interval(model: Model) -> bool:
     """Return True if a query or a statement reads the start or end of its interval; in doubt too."""
-    around = (
-        text
-        for statement in (*model.pre_statements, *model.post_statements)
-        for text in (statement.head, statement.query)
-    )
+    around = (text for statement in model.statements.around for text in (statement.head, statement.query))
     return any(map(_INTERVAL.search, (model.sql, *around)))
 
 
@@ -148,9 +147,7 @@ def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
     model = replace(
         model,
-        pre_statements=body.pre_statements,
-        post_statements=body.post_statements,
-        on_virtual_update=body.on_virtual_update,
+        statements=Statements(body.pre_statements, body.post_statements, body.on_virtual_update),
         depends_on=tuple(sorted({*model.depends_on, *body.reads})),
     )
     if model.name in body.reads:
@@ -246,9 +243,8 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
         dialect=source.dialect,
         cron=Cron(defaults.cron),
         schedule=Schedule(start=defaults.start, start_moves=defaults.start_moves, start_text=defaults.start_text),
-        audits=defaults.audits,
-        owner=defaults.owner,
-        description="\n".join(line.strip() for line in header[0].comments),
+        checks=Checks(audits=defaults.audits),
+        metadata=Metadata(owner=defaults.owner, description="\n".join(line.strip() for line in header[0].comments)),
         policy=ChangePolicy(
             on_destructive_change=defaults.on_destructive_change or ChangePolicy.on_destructive_change,
             on_additive_change=defaults.on_additive_change or ChangePolicy.on_additive_change,
@@ -339,13 +335,15 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
     is_same = partial(reads_as, sql=sql, temporary=body.temporary, catalog=source.catalog)
     if placed and (text := query_text(source, words, tree)) and (as_is or is_same(text)):
         differences = misreading_digest(words, tree, sql)
-        model = replace(model, text=text, text_line=source.place(tokens[0]).line)
+        model = replace(model, written=replace(model.written, text=text, text_line=source.place(tokens[0]).line))
+    misread = differences + "".join(statement.misread for statement in model.statements.pre_statements)
+    comments = model.metadata.column_descriptions or _inline_comments(tree)
     return replace(
         model,
         sql=sql,
-        misread=differences + "".join(statement.misread for statement in model.pre_statements),
+        written=replace(model.written, misread=misread),
         depends_on=tuple(sorted((tables | set(model.depends_on)) - {model.name})),
-        column_descriptions=model.column_descriptions or _inline_comments(tree),
+        metadata=replace(model.metadata, column_descriptions=comments),
     )
 
 
@@ -444,8 +442,8 @@ _READERS: dict[str, _Reader] = {
     "start": _apply_start,
     "end": lambda model, prop, defaults: replace_settings(model, {"end": property_date(prop, defaults, end=True)}),
     "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=read_unit(prop))),
-    "grains": lambda model, prop, _: replace(model, grain=read_grains(prop)),
-    "audits": lambda model, prop, _: replace(model, audits=(*model.audits, *audit_calls(prop))),
+    "grains": lambda model, prop, _: replace_settings(model, {"grain": read_grains(prop)}),
+    "audits": lambda model, prop, _: replace_settings(model, {"audits": (*model.checks.audits, *audit_calls(prop))}),
     "session_properties": _refuse_session,  # of SQL models they are statements: see `_collect_around`
     "gateway": _read_gateway,
 }

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from mergeplan.planner.fingerprint import Fingerprint, digest, encode_text
 from mergeplan.planner.model.kind import Fill
-from mergeplan.planner.model.model import Model, PythonCode, Seed, Statement
+from mergeplan.planner.model.model import Model, PythonCode, Seed
 from mergeplan.planner.model.property import Facet
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import partition_text
 from mergeplan.planner.plan.category.reasons import (
     SAME_QUERY,
@@ -379,7 +380,7 @@ def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:
 
 def row_source(model: Model) -> str:
     """Return the source of the rows: the query's text, or the digest of the Python code."""
-    return model.python.digest if model.python else model.sql + model.misread
+    return model.python.digest if model.python else model.sql + model.written.misread
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -411,7 +412,7 @@ def _first_rows(model: Model) -> dict[str, str]:
         "history": encode_text(model.history or ""),
         "insert_overwrite": str(model.batches.insert_overwrite),
         "partitioned_by": _partitions_text(model) if model.replaces_partitions else "",
-        "pre_statements": encode_text(listed) if (listed := model.shaping) else "",
+        "pre_statements": encode_text(listed) if (listed := model.statements.shaping) else "",
     }
 
 
@@ -441,20 +442,20 @@ def _first_layout(model: Model) -> dict[str, str]:
 
 
 def _harmless_statements(model: Model) -> tuple[tuple[Statement, ...], ...]:
-    statements = tuple(statement for statement in model.pre_statements if statement.harmless)
-    return statements, model.post_statements, model.on_virtual_update
+    statements = tuple(statement for statement in model.statements.pre_statements if statement.harmless)
+    return statements, model.statements.post_statements, model.statements.on_virtual_update
 
 
 def _metadata_settings(model: Model) -> dict[str, str]:
     first = {
-        "description": model.description,
-        "column_descriptions": encode_text(model.column_descriptions),
+        "description": model.metadata.description,
+        "column_descriptions": encode_text(model.metadata.column_descriptions),
         "gateway": model.gateway,
         "virtual_properties": encode_text(model.virtual_properties) if model.virtual_properties else "",
-        "owner": model.owner,
-        "tags": encode_text(model.tags),
-        "grain": encode_text(model.grain),
-        "audits": encode_text(model.audits),
+        "owner": model.metadata.owner,
+        "tags": encode_text(model.metadata.tags),
+        "grain": encode_text(model.metadata.grain),
+        "audits": encode_text(model.checks.audits),
         "cron": f"{model.cron.text} {model.cron.tz}".strip(),
         "allow_partials": str(model.schedule.allow_partials or ""),
         "signals": encode_text(model.schedule.signals) if model.schedule.signals else "",
@@ -470,7 +471,7 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "statements": encode_text(listed) if any(listed := _harmless_statements(model)) else "",
     }
     later = {
-        "contract": encode_text(model.columns) if model.contract else "",
+        "contract": encode_text(model.columns) if model.checks.contract else "",
         "interval_unit": model.cron.given_unit if model.kind.fill is Fill.WHOLE else "",
         **model.encode_properties(Facet.METADATA),
     }

@@ -93,7 +93,7 @@ def columns_over(
             return plan_snapshot
         model = plan_snapshot.model
         if not model.sql or model.reads_itself:  # a seed, code
-            model = replace(model, sql=no_rows(model.columns), text="")
+            model = replace(model, sql=no_rows(model.columns), written=replace(model.written, text=""))
         return replace(plan_snapshot, model=replace(model, kind=Kind.EMBEDDED, python=None))
 
     snapshots = {name: standing_in(stored_snapshot) for name, stored_snapshot in plan.new.snapshots.items()}

@@ -151,7 +151,7 @@ class _Sides:
     def _build_query(self, snapshot: Snapshot, side: int, interval: Interval | None) -> _Query:
         model, (tables, inside) = snapshot.model, self._tables_read(snapshot.model, side)
         sql = render_model(model, tables, inside, interval, self.work.now)
-        statements = [statement for statement in model.pre_statements if EVALUATING in statement.stages]
+        statements = [statement for statement in model.statements.pre_statements if EVALUATING in statement.stages]
         prepares = [statement for statement in statements if _PREPARES.match(statement.head)]
         if not statements:
             return _Query(sql)
@@ -213,7 +213,9 @@ def _is_same(old: Snapshot | None, new: Snapshot | None) -> bool:
 
 
 def _query_texts(snapshot: Snapshot | None) -> tuple[object, ...]:
-    return (snapshot.model.sql, snapshot.model.text, snapshot.model.pre_statements) if snapshot else ()
+    return (
+        (snapshot.model.sql, snapshot.model.written.text, snapshot.model.statements.pre_statements) if snapshot else ()
+    )
 
 
 def _compare_plans(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalDiff:

@@ -62,11 +62,11 @@ def test_statements_of_the_defaults_stand_around_the_models_own(tmp_path: Path) 
 
     found = model(tmp_path, defaults, ", kind FULL, pre_statements ['SET TIME ZONE UTC']")
 
-    assert [statement.head for statement in found.pre_statements] == [
+    assert [statement.head for statement in found.statements.pre_statements] == [
         "SET spark.sql.ansi.enabled = true",
         "SET TIME ZONE UTC",
     ]
-    assert [statement.head for statement in found.post_statements] == [analyze]
+    assert [statement.head for statement in found.statements.post_statements] == [analyze]
 
 
 def test_models_may_be_off_by_default(tmp_path: Path) -> None:
@@ -112,4 +112,4 @@ def test_a_gateway_has_defaults_of_its_own(tmp_path: Path) -> None:
 
     loaded = load_project(project_of(tmp_path, files), NOW).models["s.m"]
 
-    assert (loaded.owner, loaded.cron.text, loaded.kind) == ("ann", "@hourly", Kind.FULL)
+    assert (loaded.metadata.owner, loaded.cron.text, loaded.kind) == ("ann", "@hourly", Kind.FULL)

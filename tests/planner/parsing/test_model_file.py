@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 
@@ -47,10 +48,10 @@ def test_a_whole_block_is_read() -> None:
         datetime(2024, 1, 1, tzinfo=UTC),
         datetime(2024, 2, 2, tzinfo=UTC),
     )
-    assert (model.grain, model.tags, model.owner) == (("ds", "price"), ("a", "B c"), "jen")
-    assert (model.description, model.column_descriptions) == ("it's", (("ds", "the day"),))
+    assert (model.metadata.grain, model.metadata.tags, model.metadata.owner) == (("ds", "price"), ("a", "B c"), "jen")
+    assert (model.metadata.description, model.metadata.column_descriptions) == ("it's", (("ds", "the day"),))
     assert (model.stamp, model.depends_on) == ("v1", ("shop.c",))
-    assert model.audits == (AuditCall("not_null", (("columns", "(ds, price)"),), False), AuditCall("twice"))
+    assert model.checks.audits == (AuditCall("not_null", (("columns", "(ds, price)"),), False), AuditCall("twice"))
 
 
 def test_a_model_without_a_kind_is_a_view() -> None:
@@ -120,8 +121,8 @@ def test_comments_beside_columns_describe_them() -> None:
     model, _ = parse_model(text, "a.sql", Defaults(NOW))
 
     assert model is not None
-    assert model.description == "about orders"
-    assert model.column_descriptions == (("id", "the key"), ("m", "how many"))
+    assert model.metadata.description == "about orders"
+    assert model.metadata.column_descriptions == (("id", "the key"), ("m", "how many"))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,7 @@ def test_comments_beside_casts_without_an_alias_describe_their_columns(output: s
         model, _ = parse_model(f"MODEL (name shop.a);\n{sql}", "a.sql", Defaults(NOW))
 
         assert model is not None
-        assert model.column_descriptions == (("x", "given"),)
+        assert model.metadata.column_descriptions == (("x", "given"),)
 
 
 def test_audits_may_stand_below_a_query() -> None:
@@ -200,7 +201,7 @@ def test_a_syntax_error_has_the_column_where_the_word_begins() -> None:
     ],
 )
 def test_grains_are_the_columns_that_tell_rows_apart(text: str, columns: tuple[str, ...]) -> None:
-    assert model_of(f"grains {text}").grain == columns
+    assert model_of(f"grains {text}").metadata.grain == columns
 
 
 @pytest.mark.parametrize(

@@ -171,10 +171,8 @@ def upstream_sorted(claim: Claim) -> bool:
 def earliest(claim: Claim) -> bool:
     """True when a model above it has another start than before."""
     changed = (c for c in claim.plan.values() if c.old and c.new)
-    return (
-        any(c.old.model.schedule.start != c.new.model.schedule.start for c in changed)
-        and claim.new.schedule.start is None
-    )  # type: ignore[union-attr]
+    pairs = ((c.old.model.schedule, c.new.model.schedule) for c in changed)  # type: ignore[union-attr]
+    return any(old.start != new.start for old, new in pairs) and claim.new.schedule.start is None
 
 
 def is_unfollowed(claim: Claim) -> bool:

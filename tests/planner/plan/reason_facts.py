@@ -38,7 +38,7 @@ from tests.planner.plan.reason_claims import (
 FACTS: Mapping[str, tuple[str, Check]] = {
     "same query": (
         r"The new text means the same query\.",
-        lambda c, m: c.old.sql != c.new.sql or c.old.misread != c.new.misread,
+        lambda c, m: c.old.sql != c.new.sql or c.old.written.misread != c.new.written.misread,
     ),
     "same over parents": (
         r"The new text over its inputs of today means the same as the old one over its own\.",

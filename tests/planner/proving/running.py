@@ -141,7 +141,7 @@ def _fill_query(model: Model, tables: Mapping[str, str], again: bool) -> str:
 
 def _text_over(model: Model, tables: Mapping[str, str], again: bool, cut: tuple[str, str] = ("", "")) -> str:
     """The query over these tables: its text as a file has it, or else as its tree is written."""
-    if model.text:
+    if model.written.text:
         interval = Interval(day(cut[0]), day(cut[1]) + timedelta(days=1)) if cut[0] else None
         text = render_model(model, tables, {}, interval, NOW)
     else:

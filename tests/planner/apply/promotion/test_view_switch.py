@@ -20,6 +20,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.metadata import Metadata
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.snapshot.environment import Environment
@@ -86,7 +87,9 @@ def prod(store: StateStore, engine: SparkEngine) -> dict[int, Environment]:
 def version(name: str, number: int) -> Snapshot:
     """A version of a model with comments of its own; only one is a table, which takes longer."""
     kind = Kind.FULL if name == "s.a" else Kind.VIEW
-    model = Model(name, kind, f"models/{name}.sql", 1, "", "SELECT 1 AS id", description=f"revision {number}")
+    model = Model(
+        name, kind, f"models/{name}.sql", 1, "", "SELECT 1 AS id", metadata=Metadata(description=f"revision {number}")
+    )
     return snapshot(replace_settings(model, {"column_descriptions": (("id", f"of {number}"),)}), f"v{number}")
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import Column, Model, Statement
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.project.loader import load_project
 from mergeplan.planner.semantics.columns import model_shape
