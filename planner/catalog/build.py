@@ -199,13 +199,9 @@ def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
 
 def _same_text(model: Model, deployed: Model) -> bool:
     """Return True when only the place and the layout of the file differ."""
-    return model == deployed or model == replace(
-        deployed,
-        path=model.path,
-        line=model.line,
-        source=model.source,
-        written=replace(deployed.written, text=model.written.text, text_line=model.written.text_line),
-    )
+    written = replace(deployed.written, text=model.written.text, text_line=model.written.text_line)
+    here = replace(deployed, path=model.path, line=model.line, source=model.source, written=written)
+    return model in (deployed, here)
 
 
 def _list_unopened(project: Project) -> Iterable[UnopenedModel]:

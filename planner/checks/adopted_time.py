@@ -84,9 +84,8 @@ def resolve_loaded_time(
     if not model.kind.is_by_time:
         return whole, ()
     if table_content.timeless:
-        raise RequestError(
-            f"{table_content.timeless} of its rows have no `{model.by_time.time_column}`: they are of no day."
-        )
+        column = model.by_time.time_column
+        raise RequestError(f"{table_content.timeless} of its rows have no `{column}`: they are of no day.")
     older_count = sum(count for at, count in table_content.units.items() if at < model.cron.cut(start))
     if older_count and not is_declared:
         raise RequestError(

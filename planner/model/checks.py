@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from mergeplan.planner.model.property import Facet, declare
 
+METADATA = Facet.METADATA
+
 
 @dataclass(frozen=True)
 class AuditCall:
@@ -14,9 +16,7 @@ class AuditCall:
     name: str
     arguments: tuple[tuple[str, str], ...] = ()
     blocking: bool | None = None  # None: as the audit itself says
-    query: str = (
-        ""  # what the project's own audit asks, so that an edit of it is an edit of the model; '' for a built-in
-    )
+    query: str = ""  # of the project's own audit, so that an edit of it is an edit of the model; '' for a built-in
 
 
 @dataclass(frozen=True)

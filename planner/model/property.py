@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.serial import is_embedded
@@ -73,10 +73,7 @@ def read_setting(model: Any, name: str) -> Any:
 def replace_settings(model: T, values: Mapping[str, Any]) -> T:
     """Return the model with other values of settings, each in the part that holds it."""
     whole: Any = model
-    parts = setting_parts(whole.__class__)
-    changes: dict[str, Any] = {name: value for name, value in values.items() if not parts[name]}
-    for part in {parts[name] for name in values} - {""}:
-        settings = {name: value for name, value in values.items() if parts[name] == part}
-        changes[part] = replace(getattr(model, part), **settings)
-    changed: T = replace(whole, **changes)
-    return changed
+    for name, value in values.items():
+        part = setting_parts(whole.__class__)[name]
+        whole = replace(whole, **{part: replace(getattr(whole, part), **{name: value})} if part else {name: value})
+    return cast(T, whole)

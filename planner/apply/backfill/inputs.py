@@ -97,6 +97,6 @@ def _follows_from_tables(snapshot: Snapshot) -> bool:
     model, meaning = snapshot.model, snapshot.meaning
     if snapshot.kind.fill is not Fill.WHOLE or model.python or model.materialization:
         return False
-    if model.statements.pre_statements or model.statements.post_statements or model.schedule.allow_partials:
+    if model.statements.around or model.schedule.allow_partials:
         return False
     return meaning is not None and not meaning.volatile and not meaning.volatile_rows

@@ -120,7 +120,7 @@ class Layout:
         self, snapshot: Snapshot, stage: str, interval: Interval | None
     ) -> tuple[Sequence[str], Sequence[str]]:
         model = snapshot.model
-        if not model.statements.pre_statements and not model.statements.post_statements:
+        if not model.statements.around:
             return (), ()  # writing all dates as SQL takes longer than any statement of the state
         values, tables = dates(interval, self.now), self._tables_read_by(model)
         pre_statements, post_statements = (

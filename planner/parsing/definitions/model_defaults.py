@@ -62,13 +62,8 @@ def select_defaults(defaults: Iterable[Property], own: Iterable[str]) -> tuple[P
 
 def merge_properties(model: Model, general: Model) -> Model:
     """Return the model with the properties of tables and views that the defaults, read into `general`, add to it."""
-    return replace_settings(
-        model, {key: _merge_pairs(read_setting(general, key), read_setting(model, key)) for key in MERGED}
-    )
-
-
-def _merge_pairs(general: tuple[tuple[str, str], ...], own: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((dict(general) | dict(own)).items()))
+    merged = {key: dict(read_setting(general, key)) | dict(read_setting(model, key)) for key in MERGED}
+    return replace_settings(model, {key: tuple(sorted(pairs.items())) for key, pairs in merged.items()})
 
 
 def _format_kind(value: dict[str, Any], document: Document) -> str:

@@ -447,6 +447,7 @@ def _harmless_statements(model: Model) -> tuple[tuple[Statement, ...], ...]:
 
 
 def _metadata_settings(model: Model) -> dict[str, str]:
+    policy = model.policy
     first = {
         "description": model.metadata.description,
         "column_descriptions": encode_text(model.metadata.column_descriptions),
@@ -462,12 +463,11 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "start": _start_text(model),
         "lookback": str(model.batches.lookback),
         "batch_size": f"{model.batches.batch_size} {model.batches.batch_concurrency}",
-        "forward_only": str(model.policy.forward_only),
-        "disable_restatement": str(model.policy.disable_restatement),
-        "on_destructive_change": model.policy.on_destructive_change,
-        "on_additive_change": model.policy.on_additive_change,
-        "auto_restatement": encode_text(model.policy.auto_restatement_cron)
-        + f" {model.policy.auto_restatement_intervals}",
+        "forward_only": str(policy.forward_only),
+        "disable_restatement": str(policy.disable_restatement),
+        "on_destructive_change": policy.on_destructive_change,
+        "on_additive_change": policy.on_additive_change,
+        "auto_restatement": f"{encode_text(policy.auto_restatement_cron)} {policy.auto_restatement_intervals}",
         "statements": encode_text(listed) if any(listed := _harmless_statements(model)) else "",
     }
     later = {

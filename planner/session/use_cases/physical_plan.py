@@ -213,9 +213,8 @@ def _is_same(old: Snapshot | None, new: Snapshot | None) -> bool:
 
 
 def _query_texts(snapshot: Snapshot | None) -> tuple[object, ...]:
-    return (
-        (snapshot.model.sql, snapshot.model.written.text, snapshot.model.statements.pre_statements) if snapshot else ()
-    )
+    model = snapshot.model if snapshot else None
+    return (model.sql, model.written.text, model.statements.pre_statements) if model else ()
 
 
 def _compare_plans(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalDiff:
