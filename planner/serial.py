@@ -180,8 +180,8 @@ def _build_maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
             raise TypeError(f"{kind.__name__} lacks {min(needed - values.keys())}")
         made = object.__new__(kind)
         made.__dict__.update(defaults, **values)
-        for name in factories.keys() - values.keys():
-            made.__dict__[name] = factories[name]()
+        if factories:
+            made.__dict__.update({name: factories[name]() for name in factories.keys() - values.keys()})
         return made
 
     return make
