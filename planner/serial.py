@@ -1,7 +1,8 @@
 """Conversion of our frozen dataclasses to JSON and back, by their own type hints.
 
 A value that equals its default is left out, and so is a field whose metadata says `json: False`. So the text of an old
-value stays the same when a later version adds a field.
+value stays the same when a later version adds a field. The fields of an embedded part are written beside those of the
+whole: the text does not tell which part a setting is in.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 Json = Any  # untyped, as json.loads returns it
 T = TypeVar("T")
 SCALARS = (str, int, float, bool)
+EMBEDDED = {"json": "embedded"}  # metadata of a field for a part, whose fields are written beside those of the whole
+
+
+def is_embedded(field: Field[Any]) -> bool:
+    return field.metadata.get("json") == "embedded"
 
 
 def encode_json(value: object) -> Json:
@@ -37,8 +43,7 @@ def encode_json(value: object) -> Json:
     if isinstance(value, datetime):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
-        pairs = ((field, getattr(value, field.name)) for field in fields(value) if field.metadata.get("json", True))
-        return {field.name: encode_json(item) for field, item in pairs if item != _field_default(field)}
+        return _encode_fields(value)
     if isinstance(value, Mapping):
         return {str(key): encode_json(item) for key, item in value.items()}
     if isinstance(value, frozenset | set):
@@ -57,6 +62,15 @@ def decode_json(kind: type[T], data: Json) -> T:
 def canonical_json(data: Json) -> str:
     """Return one text for equal data, whatever the order of its keys."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _encode_fields(record: Any) -> dict[str, Json]:
+    data: dict[str, Json] = {}
+    for row in fields(record):
+        item = getattr(record, row.name)
+        if row.metadata.get("json", True) and item != _field_default(row):
+            data |= _encode_fields(item) if is_embedded(row) else {row.name: encode_json(item)}
+    return data
 
 
 def _field_default(field: Field[Any]) -> object:
@@ -113,23 +127,39 @@ def _read_pairs(data: Json) -> tuple[tuple[str, str], ...]:
 
 
 def _record_reader(kind: Any) -> Callable[[Json], Any]:
-    hints = get_type_hints(kind)
-    names = [field.name for field in fields(kind) if field.metadata.get("json", True)]
-    readers = {name: (hints[name] if hints[name] in SCALARS else None, _build_reader(hints[name])) for name in names}
+    readers = _field_readers(kind)
+    makers = {part: _build_maker(made) for _, _, part, made in readers.values() if part}
     make = _build_maker(kind)
 
     def read(data: Json) -> Any:
-        values = {}
+        values: dict[str, Any] = {}
+        parts: dict[str, dict[str, Any]] = {}
         try:
             for name, item in data.items():
-                scalar, reader = readers[name]
-                values[name] = item if type(item) is scalar else reader(item)
+                scalar, reader, part, _ = readers[name]
+                fields = parts.setdefault(part, {}) if part else values
+                fields[name] = item if type(item) is scalar else reader(item)
         except KeyError:
             unknown = min(data.keys() - readers.keys())
             raise TypeError(f"{kind.__name__} has no {unknown}") from None
+        for part, fields in parts.items():
+            values[part] = makers[part](fields)
         return make(values)
 
     return read
+
+
+def _field_readers(kind: Any, part: str = "") -> dict[str, tuple[Any, Callable[[Json], Any], str, Any]]:
+    """Return name -> its scalar type if it has one, its reader, and the part that it is in, with its class."""
+    hints = get_type_hints(kind)
+    readers: dict[str, tuple[Any, Callable[[Json], Any], str, Any]] = {}
+    for row in fields(kind):
+        hint = hints[row.name]
+        if is_embedded(row):
+            readers |= _field_readers(hint, row.name)
+        elif row.metadata.get("json", True):
+            readers[row.name] = (hint if hint in SCALARS else None, _build_reader(hint), part, kind)
+    return readers
 
 
 def _build_maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
@@ -150,8 +180,8 @@ def _build_maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
             raise TypeError(f"{kind.__name__} lacks {min(needed - values.keys())}")
         made = object.__new__(kind)
         made.__dict__.update(defaults, **values)
-        for name in factories.keys() - values.keys():
-            made.__dict__[name] = factories[name]()
+        if factories:
+            made.__dict__.update({name: factories[name]() for name in factories.keys() - values.keys()})
         return made
 
     return make

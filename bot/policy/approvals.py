@@ -161,7 +161,7 @@ def collect_needs(
 
 
 def _is_about(rule: ReviewRule, model: ModelChange) -> bool:
-    named = any(is_selected(selector, model) for selector in rule.models)
+    named = any(is_selected(selector, model.name, model.tags) for selector in rule.models)
     return named and (not rule.categories or bool(_model_categories(model) & set(rule.categories)))
 
 

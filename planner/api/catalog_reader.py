@@ -71,7 +71,8 @@ class CatalogSnapshot:
         shown = (
             text
             for name, model in self.catalog.models.items()
-            for text in (name, model.kind, model.schedule, model.declared.owner, *model.declared.tags, model.rendered)
+            for about in (model.declared.metadata,)
+            for text in (name, model.kind, model.schedule, about.owner, *about.tags, model.rendered)
         )
         return digest(self.project.files, self.state, self.view.environment, self.due, mergeplan_version(), *shown)
 

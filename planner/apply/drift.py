@@ -148,12 +148,12 @@ def find_emptied(
     for table, snapshot in sorted(own_snapshots.items()):
         model = snapshot.model
         had_rows = loaded[table] and table in costs and costs[table].rows
-        if not had_rows or "DELETE" in model.when_matched.upper():
+        if not had_rows or "DELETE" in model.by_key.when_matched.upper():
             continue
         engine.tables.refresh(table)
         if not engine.fetch(f"SELECT 1 FROM {quote_name(table)}", limit=1).rows:
             difference = Drift(environment.name, model.name, table, DriftKind.TABLE_EMPTIED, model.kind.keeps_history)
-            emptied.append(replace(difference, restatable=not (model.disable_restatement or model.kind.is_seed)))
+            emptied.append(replace(difference, restatable=not (model.policy.disable_restatement or model.kind.is_seed)))
     return tuple(emptied)
 
 

@@ -84,7 +84,7 @@ def select_old_versions(
     formats: dict[str, set[str]] = {}
     for snapshot in snapshots:
         if snapshot.kind.is_stored:
-            formats.setdefault(snapshot.table, set()).add(snapshot.model.table_format)
+            formats.setdefault(snapshot.table, set()).add(snapshot.model.storage.table_format)
     with_log = sorted(name for name, table_formats in formats.items() if table_formats <= set(TABLE_FORMATS))
     reasons = {name: reason_to_keep(name, known_tables, views) for name in with_log}
     kept_tables = tuple(Kept(name, reason) for name, reason in reasons.items() if reason)

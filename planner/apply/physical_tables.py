@@ -25,26 +25,26 @@ def table_lease(table: str) -> str:
 
 
 def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
-    model = snapshot.model
+    model, storage, time = snapshot.model, snapshot.model.storage, snapshot.model.by_time
     table = Table(
         snapshot.table,
         columns,
-        comment=model.description,
-        format=model.table_format if model.table_format in TABLE_FORMATS else model.storage_format,
-        files=model.storage_format,
-        options=model.physical_properties,
+        comment=model.metadata.description,
+        format=storage.table_format if storage.table_format in TABLE_FORMATS else storage.storage_format,
+        files=storage.storage_format,
+        options=storage.physical_properties,
         parts=parts_of(model, columns),
         listed=model.kind.fill in (Fill.PARTITION, Fill.APPEND),
-        sorted_by=model.clustered_by,
+        sorted_by=storage.clustered_by,
         gateway=model.gateway,
     )
     if model.appends:
         return replace(table, parts=(BATCH, *table.parts))
     if not model.kind.is_by_time:
         return table
-    hidden = not model.partition_by_time_column or is_too_long(model.time_column, model.table_format)
+    hidden = not time.partition_by_time_column or is_too_long(time.time_column, storage.table_format)
     seconds = UNITS[model.cron.unit]
-    cut = time_partitioning(columns, model.time_column, model.time_format, seconds, use_hidden_column=hidden)
+    cut = time_partitioning(columns, time.time_column, time.time_format, seconds, use_hidden_column=hidden)
     return replace(table, partitioning=cut)
 
 

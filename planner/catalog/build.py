@@ -134,7 +134,7 @@ def _build_columns(
     if names is None:
         return None
     types = dict(followed.table.types) | {column.name: column.type for column in model.columns}
-    comments = {column.name: column.comment for column in model.columns} | dict(model.column_descriptions)
+    comments = {column.name: column.comment for column in model.columns} | dict(model.metadata.column_descriptions)
     return tuple(
         CatalogColumn(
             name,
@@ -148,7 +148,7 @@ def _build_columns(
 
 
 def _list_audits(project: Project, model: Model) -> Iterator[CatalogAudit]:
-    for call in model.audits:
+    for call in model.checks.audits:
         yield CatalogAudit(call.name, call.arguments, is_blocking(call, project.audits))
     for audit in project.standalone:
         if model.name in audit.depends_on and not audit.skip:
@@ -159,7 +159,7 @@ def render_query(model: Model, embedded_models: Mapping[str, Model], now: dateti
     """Return the query as Spark runs it for the last completed interval; '' for a model without one."""
     if not model.sql:
         return ""
-    sql = model.text.strip() or model.sql
+    sql = model.written.text.strip() or model.sql
     if "@" in sql or embedded_models.keys() & set(model.depends_on):
         due = model.cron.due(now)
         interval = Interval(model.cron.cut(due - timedelta(seconds=1)), due)
@@ -199,9 +199,9 @@ def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
 
 def _same_text(model: Model, deployed: Model) -> bool:
     """Return True when only the place and the layout of the file differ."""
-    return model == deployed or model == replace(
-        deployed, path=model.path, line=model.line, source=model.source, text=model.text, text_line=model.text_line
-    )
+    written = replace(deployed.written, text=model.written.text, text_line=model.written.text_line)
+    here = replace(deployed, path=model.path, line=model.line, source=model.source, written=written)
+    return model in (deployed, here)
 
 
 def _list_unopened(project: Project) -> Iterable[UnopenedModel]:

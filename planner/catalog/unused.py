@@ -77,13 +77,14 @@ def words_of(sql: str) -> frozenset[str]:
 
 def _list_setting_texts(model: Model) -> Iterator[str]:
     """Yield the texts of a model beside its query that may name its own columns."""
-    yield from (model.time_column, *model.grain, *model.unique_key, *model.partitioned_by, *model.clustered_by)
-    yield from (model.when_matched, model.merge_filter)
+    key, storage = model.by_key, model.storage
+    yield from (model.by_time.time_column, *model.metadata.grain, *storage.partitioned_by, *storage.clustered_by)
+    yield from (*key.unique_key, key.when_matched, key.merge_filter)
     if model.history is not None:
         yield from (model.history.valid_from, model.history.valid_to, model.history.updated_at, *model.history.columns)
-    for call in model.audits:
+    for call in model.checks.audits:
         yield from (call.query, *(value for _, value in call.arguments))
-    for statement in (*model.pre_statements, *model.post_statements, *model.on_virtual_update):
+    for statement in (*model.statements.around, *model.statements.on_virtual_update):
         yield from (statement.head, statement.query)
-    for signal in model.signals:
+    for signal in model.schedule.signals:
         yield from (value for _, value in signal.arguments)

@@ -51,8 +51,8 @@ class Found:
 
 def time_question(model: Model, columns: tuple[Column, ...], table: str) -> str:
     """Return the SELECT of the number of rows in each unit, or each day, of a model's time."""
-    seconds = UNITS[model.cron.unit]
-    by = time_partitioning(columns, model.time_column, model.time_format, seconds, use_hidden_column=True)
+    seconds, time = UNITS[model.cron.unit], model.by_time
+    by = time_partitioning(columns, time.time_column, time.time_format, seconds, use_hidden_column=True)
     return f"SELECT {by.expression} AS unit, count(*) AS rows FROM {table} GROUP BY 1"
 
 
@@ -61,10 +61,10 @@ def key_question(model: Model, table: str) -> str:
 
     Return '' for a model without keys, or with several rows for one.
     """
-    if not model.unique_key or model.delete_insert:
+    if not model.by_key.unique_key or model.by_key.delete_insert:
         return ""
-    keys = ", ".join(map(key_sql, model.unique_key))
-    null = " OR ".join(f"({key_sql(key)}) IS NULL" for key in model.unique_key)
+    keys = ", ".join(map(key_sql, model.by_key.unique_key))
+    null = " OR ".join(f"({key_sql(key)}) IS NULL" for key in model.by_key.unique_key)
     where = f" WHERE {in_force(model.history)}" if model.kind.fill is Fill.HISTORY and model.history else ""
     grouped = f"SELECT count(*) AS n, max({null}) AS empty FROM {table}{where} GROUP BY {keys}"
     return f"SELECT count(*) FROM ({grouped}) WHERE n > 1 OR empty"
@@ -84,7 +84,8 @@ def resolve_loaded_time(
     if not model.kind.is_by_time:
         return whole, ()
     if table_content.timeless:
-        raise RequestError(f"{table_content.timeless} of its rows have no `{model.time_column}`: they are of no day.")
+        column = model.by_time.time_column
+        raise RequestError(f"{table_content.timeless} of its rows have no `{column}`: they are of no day.")
     older_count = sum(count for at, count in table_content.units.items() if at < model.cron.cut(start))
     if older_count and not is_declared:
         raise RequestError(

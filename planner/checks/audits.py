@@ -12,7 +12,8 @@ from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.spark.quoting import literal
 from mergeplan.planner.errors import Located, MergeplanError, ProjectError
 from mergeplan.planner.intervals import Interval
-from mergeplan.planner.model.model import Audit, AuditCall, Model
+from mergeplan.planner.model.checks import AuditCall
+from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.audits.audit_calls import NON_BLOCKING, BoundAudit, bind_call
 from mergeplan.planner.parsing.files.schema import Samples
@@ -98,7 +99,7 @@ def read_by_audits(model: Model, audits: Mapping[str, Audit]) -> frozenset[str]:
     A wrong call fails only when it runs.
     """
     tables: set[str] = set()
-    for call in model.audits:
+    for call in model.checks.audits:
         if call.name in audits and is_enabled(call, audits):
             with suppress(ProjectError):
                 tables |= bind_call(call, audits, model.place).tables
@@ -150,7 +151,7 @@ def run_audits(
     options: AuditContext,
 ) -> Iterator[AuditResult]:
     """Yield the results of a model's audits on the rows just written, each when the caller takes it."""
-    for call in snapshot.model.audits:
+    for call in snapshot.model.checks.audits:
         if is_enabled(call, options.audits):
             yield run_audit(engine, snapshot.model, call, snapshot.table, interval, options)
 
@@ -158,8 +159,8 @@ def run_audits(
 def _rows_query(model: Model, table: str, interval: Interval | None) -> str:
     if not model.kind.is_by_time or interval is None:
         return f"SELECT * FROM {table}"
-    column = quote_column(model.time_column)
-    time = f"to_timestamp({column}, {literal(model.time_format)})" if model.time_format else column
+    column = quote_column(model.by_time.time_column)
+    time = f"to_timestamp({column}, {literal(model.by_time.time_format)})" if model.by_time.time_format else column
     start, end = (
         f"CAST('{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}' AS TIMESTAMP)" for at in (interval.start, interval.end)
     )

@@ -84,7 +84,7 @@ class LintedProject:
     def ends(self) -> Mapping[str, datetime]:
         """The `end` of each table that has one."""
         tables = (model for model in self.models.values() if model.kind.is_stored and not model.kind.is_seed)
-        return {table.name: table.end for table in tables if table.end}
+        return {table.name: table.schedule.end for table in tables if table.schedule.end}
 
     @cached_property
     def view_parents(self) -> Mapping[str, tuple[str, ...]]:
@@ -221,7 +221,7 @@ def _missing_columns(linted_project: LintedProject, model: Model, parents: Mappi
     """
     missing: list[str] = []
     while len(missing) < MISSING_MOST:
-        column = shape_of(model.sql, parents, model.time_column, linted_project.memory).unresolved
+        column = shape_of(model.sql, parents, model.by_time.time_column, linted_project.memory).unresolved
         if column is None or column in missing:
             break
         missing.append(column)
@@ -250,7 +250,7 @@ def _check_projections(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _check_audits(_: LintedProject, model: Model) -> Found:
-    if not model.audits and not model.kind.is_external and not model.kind.is_embedded:
+    if not model.checks.audits and not model.kind.is_external and not model.kind.is_embedded:
         yield f"`{model.name}` has no audits.", _block_place(model)
 
 
@@ -307,7 +307,7 @@ def _check_ends(linted_project: LintedProject, model: Model) -> Found:
     for name in model.depends_on if ends and model.kind.is_stored else ():
         reached = reach_names([name], linted_project.view_parents)
         end, ended = min(((ends[table], table) for table in reached if table in ends), default=(None, ""))
-        if end is not None and (model.end is None or model.end > end):
+        if end is not None and (model.schedule.end is None or model.schedule.end > end):
             message = f"`{ended}`, which it reads, has an `end`, and no row past it comes into `{model.name}`."
             yield f"{message} Give this model the same `end`, or remove that one.", model.locate(name)
 
@@ -322,12 +322,12 @@ def _check_joins(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _check_description(_: LintedProject, model: Model) -> Found:
-    if not model.description:
+    if not model.metadata.description:
         yield f"`{model.name}` has no description.", _block_place(model)
 
 
 def _check_owner(_: LintedProject, model: Model) -> Found:
-    if not model.owner:
+    if not model.metadata.owner:
         yield f"`{model.name}` has no owner.", _block_place(model)
 
 

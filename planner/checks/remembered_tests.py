@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from mergeplan.planner.engine.protocol import Connection
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import read_setting, setting_parts
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.project.loader import Project, override_variables
@@ -57,7 +58,7 @@ class TestDigests:
             model = _find_test_model(self._project, test)
         except MergeplanError:
             return None
-        if model is None or model.misread:
+        if model is None or model.written.misread:
             return None
         parts = [_definition_text(test), _content_text(model)]
         for name in sorted(_model_dependencies(self._project, model)):
@@ -137,7 +138,7 @@ def _clear_line(rows: TestRows) -> TestRows:
 
 
 def _content_text(model: Model) -> str:
-    return repr([(field.name, getattr(model, field.name)) for field in fields(model) if field.name not in _BESIDE])
+    return repr([(name, read_setting(model, name)) for name in setting_parts(Model) if name not in _BESIDE])
 
 
 def _model_dependencies(project: Project, model: Model) -> set[str]:
@@ -156,7 +157,7 @@ def _model_dependencies(project: Project, model: Model) -> set[str]:
 def _parse_queries(model: Model) -> Iterator[exp.Expr]:
     if model.sql:
         yield spark_tree(model.sql)
-    yield from (spark_tree(statement.query) for statement in model.pre_statements if statement.query)
+    yield from (spark_tree(statement.query) for statement in model.statements.pre_statements if statement.query)
 
 
 def _is_open(node: exp.Expr, *, frozen: bool) -> bool:

@@ -221,12 +221,13 @@ def _model_query(project: Project, model: Model, test: UnitTest, schemas: _Schem
     tree = inline_views(tree, model, tables, project.models_to_inline, values)
     if test.execution_time:
         tree = _freeze_clock(tree, test.execution_time)
-    text = model.text
+    text = model.written.text
     if test.execution_time:
         text = "" if project.models_to_inline else frozen_text(text)
-    if not text or any(statement.makes for statement in model.pre_statements):
+    if not text or any(statement.makes for statement in model.statements.pre_statements):
         return tree, spark_text(tree)
-    return tree, query_of(replace(model, text=text), tables, project.models_to_inline, values)
+    model = replace(model, written=replace(model.written, text=text))
+    return tree, query_of(model, tables, project.models_to_inline, values)
 
 
 def _collect_tables(project: Project, model: Model) -> set[str]:

@@ -124,10 +124,8 @@ def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange
         kind=str(change.kind),
         path=shown.model.path,
         line=shown.model.line,
-        owner=shown.model.owner,
-        tags=tuple(
-            dict.fromkeys(tag for snapshot in (change.new, change.old) if snapshot for tag in snapshot.model.tags)
-        ),
+        owner=shown.model.metadata.owner,
+        tags=tuple(dict.fromkeys(tag for side in (change.new, change.old) if side for tag in side.model.metadata.tags)),
         change=str(change.change),
         category=str(change.category) if change.category else None,
         rule=change.rule,

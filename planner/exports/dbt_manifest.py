@@ -93,9 +93,9 @@ def _model_node(catalog: Catalog, names: Mapping[str, DbtName], model: CatalogMo
         "config": {
             "enabled": True,
             "materialized": _materialization_name(declared.kind),
-            "tags": list(declared.tags),
+            "tags": list(declared.metadata.tags),
             "meta": node["meta"],
-            "unique_key": list(declared.unique_key) or None,
+            "unique_key": list(declared.by_key.unique_key) or None,
         },
         "raw_code": "" if declared.kind.is_seed else model.source,
         "relation_name": None if declared.kind.is_embedded else name.relation,
@@ -110,7 +110,7 @@ def _model_node(catalog: Catalog, names: Mapping[str, DbtName], model: CatalogMo
         "sources": [p.unique_id.split(".")[2:] for p in parents if p.is_source],
         "compiled": bool(model.rendered),
         "compiled_code": model.rendered or None,
-        "primary_key": list(declared.grain),
+        "primary_key": list(declared.metadata.grain),
     }
 
 
@@ -141,7 +141,7 @@ def _common_fields(catalog: Catalog, name: DbtName, model: CatalogModel | None) 
 def _model_fields(catalog: Catalog, model: CatalogModel) -> Json:
     declared, deployed = model.declared, model.deployed
     facts = {
-        "owner": declared.owner,
+        "owner": declared.metadata.owner,
         "mergeplan_kind": model.kind,
         "mergeplan_model": model.name,
         "mergeplan_cron": model.schedule,
@@ -149,8 +149,8 @@ def _model_fields(catalog: Catalog, model: CatalogModel) -> Json:
         "mergeplan_table": deployed.table if deployed else "",
     }
     return {
-        "description": declared.description,
-        "tags": list(declared.tags),
+        "description": declared.metadata.description,
+        "tags": list(declared.metadata.tags),
         "meta": {key: text for key, text in facts.items() if text},
         "columns": {column.name: _column_fields(column) for column in model.columns or ()},
         "created_at": catalog.made_at.timestamp(),
@@ -219,8 +219,8 @@ def _catalog_table(model: CatalogModel, name: DbtName) -> Json:
             "schema": name.schema,
             "name": name.alias,
             "database": name.database or None,
-            "comment": declared.description or None,
-            "owner": declared.owner or None,
+            "comment": declared.metadata.description or None,
+            "owner": declared.metadata.owner or None,
         },
         "columns": dict(_catalog_columns(model)),
         "stats": {},

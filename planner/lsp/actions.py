@@ -65,16 +65,16 @@ def _grain_audits(file: FileView, span: Span) -> Iterator[Action]:
     if block is None or not _is_overlapping(block, span) or len(file.models) != 1:
         return
     model = file.models[0]
-    missing = [name for name in ("unique_values", "not_null") if name not in {call.name for call in model.audits}]
-    if not model.grain or not missing or not model.kind.is_stored:
+    named, grain = {call.name for call in model.checks.audits}, model.metadata.grain
+    missing = [name for name in ("unique_values", "not_null") if name not in named]
+    if not grain or not missing or not model.kind.is_stored:
         return
-    columns = ", ".join(ColumnName(name).key for name in model.grain)
+    columns = ", ".join(ColumnName(name).key for name in grain)
     unique = f"unique_combination_of_columns(columns := ({columns}))"
     calls = [f"not_null(columns := ({columns}))"] if "not_null" in missing else []
-    named = {call.name for call in model.audits}
-    if len(model.grain) == 1 and "unique_values" in missing:
+    if len(grain) == 1 and "unique_values" in missing:
         calls.insert(0, f"unique_values(columns := ({columns}))")
-    elif len(model.grain) > 1 and "unique_combination_of_columns" not in named:
+    elif len(grain) > 1 and "unique_combination_of_columns" not in named:
         calls.insert(0, unique)
     edit = _add_audits(file, calls)
     if calls and edit is not None:

@@ -56,7 +56,7 @@ def _certain_violations(linted: LintedProject, names: set[str]) -> Iterator[Viol
     for name in sorted(names):
         model = linted.models[name]
         for rule in CERTAIN:
-            if rule not in rules.every | rules.ignored and not {rule, "all"} & set(model.ignored_rules):
+            if rule not in rules.every | rules.ignored and not {rule, "all"} & set(model.checks.ignored_rules):
                 for message, place in CHECKS[rule](linted, model):
                     yield Violation(rule, name, message, place.place, blocking=False)
 

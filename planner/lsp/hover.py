@@ -28,11 +28,12 @@ def _table_text(view: ProjectView, name: str, state: ProdState | None) -> str | 
     model = view.project.models.get(name)
     if model is None:
         return f"**{name}** · neither a model nor in external_models.yaml"
-    lines = [f"**{name}** · {model.kind}" + (f" · {model.owner}" if model.owner else "")]
-    if model.description:
-        lines.append(model.description)
+    tags, owner = ", ".join(model.metadata.tags), model.metadata.owner
+    lines = [f"**{name}** · {model.kind}" + (f" · {owner}" if owner else "")]
+    if model.metadata.description:
+        lines.append(model.metadata.description)
     if not model.kind.is_external:
-        lines.append(f"cron `{model.cron.text}`" + (f" · tags {', '.join(model.tags)}" if model.tags else ""))
+        lines.append(f"cron `{model.cron.text}`" + (f" · tags {tags}" if tags else ""))
         lines.append(_prod_text(name, state))
     readers = view.readers.get(name, ())
     if readers:
@@ -44,7 +45,7 @@ def _columns_table(view: ProjectView, model: Model) -> str:
     columns = view.columns(model.name)
     if not columns:
         return ""
-    types, described = view.types(model.name), dict(model.column_descriptions)
+    types, described = view.types(model.name), dict(model.metadata.column_descriptions)
     rows = [
         f"| `{column}` | {types.get(column, '')} | {_format_cell(described.get(column, ''))} |"
         for column in columns[:40]
@@ -72,7 +73,7 @@ def _column_text(view: ProjectView, table: str, column: str) -> str | None:
         return f"**{table}.{column}**"
     kind = view.types(table).get(column, "")
     lines = [f"**{table}.{column}**" + (f" · `{kind}`" if kind else "")]
-    if described := dict(model.column_descriptions).get(column):
+    if described := dict(model.metadata.column_descriptions).get(column):
         lines.append(described)
     edges = view.lineage[table].edges
     made = [

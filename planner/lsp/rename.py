@@ -163,7 +163,7 @@ def _check_followed(model: Model, view: ProjectView, table: str, word: str) -> N
 
 def _check_audits(view: ProjectView, table: str, word: str) -> None:
     """Raise RequestError for an audit that may name the renamed object."""
-    called = {call.name for call in view.project.models[table].audits}
+    called = {call.name for call in view.project.models[table].checks.audits}
     for audit in view.project.audits.values():
         about = table in audit.depends_on or audit.name in called
         if about and re.search(rf"\b{re.escape(word)}\b", audit.sql, re.IGNORECASE):

@@ -8,12 +8,22 @@ from datetime import datetime
 from mergeplan.planner.errors import Place
 from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.batches import Batches
+from mergeplan.planner.model.change_policy import ChangePolicy
+from mergeplan.planner.model.checks import Checks
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
-from mergeplan.planner.model.property import Facet, declare, properties_of
+from mergeplan.planner.model.metadata import Metadata
+from mergeplan.planner.model.property import Facet, declare, properties_of, read_setting
+from mergeplan.planner.model.schedule import Schedule
+from mergeplan.planner.model.statement import Statements
+from mergeplan.planner.model.storage import Storage
+from mergeplan.planner.model.time_range import TimeRange
+from mergeplan.planner.model.unique_key import UniqueKey
+from mergeplan.planner.model.written_query import WrittenQuery
+from mergeplan.planner.serial import EMBEDDED
 
 ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
-TIMED, KEYED, UNMANAGED = Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_UNMANAGED
 DAILY = Cron("@daily")
 
 
@@ -24,18 +34,6 @@ class Column:
     name: str
     type: str
     comment: str = ""
-
-
-@dataclass(frozen=True)
-class AuditCall:
-    """An audit that a model names, with its arguments as (name, Spark SQL) pairs."""
-
-    name: str
-    arguments: tuple[tuple[str, str], ...] = ()
-    blocking: bool | None = None  # None: as the audit itself says
-    query: str = (
-        ""  # what the project's own audit asks, so that an edit of it is an edit of the model; '' for a built-in
-    )
 
 
 @dataclass(frozen=True)
@@ -101,22 +99,6 @@ class History:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """SQL that runs beside a model's query, in Spark's dialect; dates and `@this_model` are macros in it.
-
-    `head` is all of it, or the part before the query in it; `makes` is the temporary view that it creates.
-    """
-
-    head: str
-    query: str = ""
-    makes: str = ""
-    harmless: bool = False  # it cannot change rows
-    stages: tuple[str, ...] = ("creating", "evaluating")  # when it runs: before the table is there, with each batch
-    text: str = field(default="", repr=False)  # the query as it runs: see Model
-    misread: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True)
 class PythonCode:
     """The function that returns a model's rows.
 
@@ -134,21 +116,12 @@ class PythonCode:
 
 
 @dataclass(frozen=True)
-class SignalCall:
-    """A signal that a model waits for, with its arguments as (name, JSON)."""
-
-    name: str
-    arguments: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
 class Model:
     """One model of a project, with macros and variables already rendered and defaults already filled in.
 
     `sql` is the query in Spark SQL, as the parser writes it, by which the model is judged; the only macros left in it
-    are dates (`@start_ds`, ...). It is '' for seeds, external models and those in Python. `text` is the same query as
-    it runs: in the person's own words, on their lines of the file. `source` is all of the file (for diffs and for
-    finding lines).
+    are dates (`@start_ds`, ...). It is '' for seeds, external models and those in Python. `source` is all of the file
+    (for diffs and for finding lines). Settings that belong together are a part: a class with a file of its own.
     """
 
     name: str  # "schema.table", lower case
@@ -157,74 +130,30 @@ class Model:
     line: int  # of the MODEL block, 1-based
     source: str
     sql: str = ""
-    text: str = ""  # '' if the text is no SQL that Spark can run: then `sql` runs
-    text_line: int = 0  # where the text begins in the file
-    dbt_text: str = field(default="", repr=False, compare=False)  # of dbt's file, which `source` translates
-    misread: str = ""  # parts of the text that the parser's tree lacks, so that no edit of them is overlooked
+    written: WrittenQuery = field(default=WrittenQuery(), metadata=EMBEDDED)
     dialect: str = "spark"
     columns: tuple[Column, ...] = ()  # declared ones; () when the query decides
     open_columns: bool = False  # of an external table, which may have others besides the declared ones
-    contract: bool = declare(False, METADATA, "the query must return just the columns of `columns`", pinned=True)
     depends_on: tuple[str, ...] = ()  # every table the query or `depends_on` names, sorted; never itself
     reads_itself: bool = False  # its query reads what its table held before the batch
     cron: Cron = DAILY
-    allow_partials: bool = declare(False, METADATA, "a run computes the unit that is not over yet too", pinned=True)
-    start: datetime | None = None  # UTC
-    start_moves: bool = False  # written as `2 days ago`: the moment moves each day, and that is no edit
-    start_text: str = ""  # the written text if it moves: another text is an edit
-    end: datetime | None = None  # UTC, exclusive
-    time_column: str = ""
-    time_format: str = ""  # Spark datetime pattern when the time column is text, e.g. yyyy-MM-dd; '' otherwise
-    lookback: int = declare(0, METADATA, "units that are computed again", TIMED, KEYED, pinned=True)
-    batch_size: int | None = None  # intervals per batch; None: all in one
-    batch_concurrency: int | None = None
+    schedule: Schedule = field(default=Schedule(), metadata=EMBEDDED)
+    by_time: TimeRange = field(default=TimeRange(), metadata=EMBEDDED)
+    batches: Batches = field(default=Batches(), metadata=EMBEDDED)
     seed: Seed | None = None
-    audits: tuple[AuditCall, ...] = ()
-    description: str = ""
-    column_descriptions: tuple[tuple[str, str], ...] = ()
-    owner: str = declare("", METADATA, "who answers for it", pinned=True)
-    tags: tuple[str, ...] = declare((), METADATA, "words by which it is selected", pinned=True)
-    grain: tuple[str, ...] = ()
+    checks: Checks = field(default=Checks(), metadata=EMBEDDED)
+    metadata: Metadata = field(default=Metadata(), metadata=EMBEDDED)
     stamp: str = declare("", ROWS, "a new value makes the model count as changed", pinned=True)
     gateway: str = ""  # that it names; '' for the project's own
-    storage_format: str = "parquet"
-    physical_properties: tuple[tuple[str, str], ...] = ()  # how files are written: (key, text), sorted
-    table_format: str = ""
-    partitioned_by: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
-    clustered_by: tuple[str, ...] = ()  # columns that rows are sorted by within files
-    partition_by_time_column: bool = declare(
-        True, LAYOUT, "`false` partitions a time-range table by a hidden column", TIMED, pinned=True
-    )
-    unique_key: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
-    when_matched: str = ""  # WHEN MATCHED ... of a MERGE, in Spark SQL over `source` and `target`
-    merge_filter: str = ""  # a condition over `source` and `target`, in Spark SQL
-    null_safe_key: bool = declare(False, ROWS, "rows whose key is NULL have the same key", KEYED)
-    delete_insert: bool = declare(False, ROWS, "a key may have several rows", KEYED)
+    storage: Storage = field(default=Storage(), metadata=EMBEDDED)
+    by_key: UniqueKey = field(default=UniqueKey(), metadata=EMBEDDED)
     history: History | None = None
-    insert_overwrite: bool = declare(
-        False, ROWS, "a batch takes the place of what it writes to", UNMANAGED, pinned=True
-    )
-    forward_only: bool = False
-    disable_restatement: bool = False
-    on_destructive_change: str = "error"  # of a forward-only change: error, warn, allow or ignore
-    on_additive_change: str = "allow"
-    auto_restatement_cron: Cron | None = None
-    auto_restatement_intervals: int | None = None  # how many units a restatement reaches back; None: all
+    policy: ChangePolicy = field(default=ChangePolicy(), metadata=EMBEDDED)
     materialization: str = ""  # of a model of kind CUSTOM, whose `kind` is what that comes to
-    ignored_rules: tuple[str, ...] = ()  # of the linter, in lower case; `all` for all of them
     virtual_properties: tuple[tuple[str, str], ...] = ()  # of its views: (key, text), sorted
-    pre_statements: tuple[Statement, ...] = ()
-    post_statements: tuple[Statement, ...] = ()
-    on_virtual_update: tuple[Statement, ...] = ()  # when an environment's view is made or moved
-
-    @property
-    def shaping(self) -> tuple[Statement, ...]:
-        """The statements before the query that may change what it returns."""
-        return tuple(statement for statement in self.pre_statements if not statement.harmless)
-
+    statements: Statements = field(default=Statements(), metadata=EMBEDDED)
     python: PythonCode | None = None  # what returns the rows when it is no query
     settings: tuple[tuple[str, str], ...] = ()  # of its Spark, which shape rows and are not Spark's defaults, sorted
-    signals: tuple[SignalCall, ...] = ()  # when its intervals are ready
 
     @property
     def is_order_dependent(self) -> bool:
@@ -234,12 +163,12 @@ class Model:
     @property
     def appends(self) -> bool:
         """True if batches are added to what the table holds; with `insert_overwrite` they replace it."""
-        return self.kind.fill is Fill.APPEND and not self.insert_overwrite
+        return self.kind.fill is Fill.APPEND and not self.batches.insert_overwrite
 
     @property
     def replaces_partitions(self) -> bool:
         """True if a batch replaces partitions, so that they decide which rows stay."""
-        return self.kind.fill is Fill.PARTITION or self.insert_overwrite
+        return self.kind.fill is Fill.PARTITION or self.batches.insert_overwrite
 
     @property
     def overwrites(self) -> bool:
@@ -249,7 +178,7 @@ class Model:
     @property
     def takes_back(self) -> bool:
         """True if its table can be put back to what it held before the last batch."""
-        return bool(self.unique_key) or self.overwrites
+        return bool(self.by_key.unique_key) or self.overwrites
 
     @property
     def schema(self) -> str:
@@ -275,7 +204,7 @@ class Model:
             return {}  # it has no files
         properties = properties_of(type(self))  # type: ignore[arg-type]  # mypy takes the hash of its objects for it
         rows = [row for row in properties.values() if row.facet is facet and not row.pinned]
-        values = {row.key: getattr(self, row.key) for row in rows if getattr(self, row.key) != row.default}
+        values = {row.key: value for row in rows if (value := read_setting(self, row.key)) != row.default}
         return {key: key if value is True else f"{key}={encode_text(value)}" for key, value in values.items()}
 
 

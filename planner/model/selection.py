@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Protocol
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph
@@ -120,10 +119,11 @@ class _Selector:
 
     def _list_names(self, prefix: str) -> list[str]:
         models = self.graph.models.values()
-        return sorted({tag for model in models for tag in model.tags}) if prefix else sorted(self.graph.models)
+        return sorted({tag for model in models for tag in model.metadata.tags}) if prefix else sorted(self.graph.models)
 
     def _match_models(self, prefix: str, core: str) -> frozenset[str]:
-        return frozenset(name for name, model in self.graph.models.items() if _is_match(prefix, core, model))
+        models = self.graph.models.items()
+        return frozenset(name for name, model in models if _is_match(prefix, core, name, model.metadata.tags))
 
     def _models_since(self, ref: str) -> frozenset[str]:
         if self.changed is None:
@@ -147,22 +147,10 @@ class _Selector:
         return RequestError(f"`{shown}` is not a valid selector: {why}.", hint=HINT)
 
 
-class Tagged(Protocol):
-    """A name with tags: a model, or a plan's view of one."""
-
-    @property
-    def name(self) -> str:
-        """Its full name."""
-
-    @property
-    def tags(self) -> tuple[str, ...]:
-        """Its tags."""
-
-
-def is_selected(selector: str, model: Tagged) -> bool:
+def is_selected(selector: str, model_name: str, tags: tuple[str, ...]) -> bool:
     """Return True if a name, a glob or `tag:x` is this model's; for rules that are about each model by itself."""
     prefix, colon, core = selector.strip().lower().rpartition(":")
-    return _is_match(prefix, core, model) if not colon or prefix == "tag" else False
+    return _is_match(prefix, core, model_name, tags) if not colon or prefix == "tag" else False
 
 
 def _nearest_name(word: str, names: Iterable[str]) -> str:
@@ -172,7 +160,7 @@ def _nearest_name(word: str, names: Iterable[str]) -> str:
     return by_word[near[0]] if near else ""
 
 
-def _is_match(prefix: str, core: str, model: Tagged) -> bool:
+def _is_match(prefix: str, core: str, model_name: str, tags: tuple[str, ...]) -> bool:
     if prefix == "tag":
-        return any(fnmatchcase(tag.lower(), core) for tag in model.tags)
-    return fnmatchcase(model.name, core)
+        return any(fnmatchcase(tag.lower(), core) for tag in tags)
+    return fnmatchcase(model_name, core)

@@ -26,7 +26,7 @@ def order_columns(model: Model, columns: Iterable[str], types: Mapping[str, str]
     A column whose type is not in `types` counts as one that can name a folder.
     """
     names = tuple(columns)
-    if not model.kind.is_stored or model.table_format in TABLE_FORMATS:
+    if not model.kind.is_stored or model.storage.table_format in TABLE_FORMATS:
         return names
     last = _folder_columns(model, names, types)
     return (*(name for name in names if name not in last), *last)
@@ -35,15 +35,15 @@ def order_columns(model: Model, columns: Iterable[str], types: Mapping[str, str]
 def _folder_columns(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> tuple[str, ...]:
     parts = tuple(
         name
-        for name in dict.fromkeys(map(partition_column, model.partitioned_by))
+        for name in dict.fromkeys(map(partition_column, model.storage.partitioned_by))
         if name in names
-        and name != model.time_column
+        and name != model.by_time.time_column
         and types.get(name, FOLDER_TYPES[0]) in FOLDER_TYPES
-        and not is_too_long(name, model.table_format)
+        and not is_too_long(name, model.storage.table_format)
     )
     # Spark wants a column beside those that a table is partitioned by: without one, hidden columns take their place.
-    parts = parts if len(parts) + bool(model.time_column) < len(names) else ()
-    return (*((model.time_column,) if _names_days(model, names, types) else ()), *parts)
+    parts = parts if len(parts) + bool(model.by_time.time_column) < len(names) else ()
+    return (*((model.by_time.time_column,) if _names_days(model, names, types) else ()), *parts)
 
 
 def is_too_long(name: str, table_format: str) -> bool:
@@ -54,7 +54,8 @@ def is_too_long(name: str, table_format: str) -> bool:
 
 
 def _names_days(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> bool:
-    is_by_day = model.partition_by_time_column and UNITS[model.cron.unit] >= UNITS["day"]
-    is_date = model.time_column in names and types.get(model.time_column, "date") == "date"
-    is_short = not is_too_long(model.time_column, model.table_format)
+    time_column = model.by_time.time_column
+    is_by_day = model.by_time.partition_by_time_column and UNITS[model.cron.unit] >= UNITS["day"]
+    is_date = time_column in names and types.get(time_column, "date") == "date"
+    is_short = not is_too_long(time_column, model.storage.table_format)
     return model.kind.is_by_time and is_by_day and is_date and is_short and len(names) > 1

@@ -10,7 +10,8 @@ from sqlglot import exp
 
 from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Interval
-from mergeplan.planner.model.model import Column, Model, Statement
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.audits.audit_calls import BoundAudit
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
@@ -54,9 +55,9 @@ def query_of(
 
     It is the query's own text or, if that is not Spark SQL, the SQL that is generated from its tree.
     """
-    if not model.text:
+    if not model.written.text:
         return spark_text(render_tree(model.sql, tables, embedded_models, values))
-    return text_over(model.text, tables, embedded_models, values)
+    return text_over(model.written.text, tables, embedded_models, values)
 
 
 def text_over(
@@ -77,21 +78,22 @@ def locate_error(
 
     The line and column refer to the result of `render_model` without an interval.
     """
-    if not model.text or not line:
+    if not model.written.text or not line:
         return None
     values = dates(None, _EPOCH)
-    changes = list_splices(model.text, _tables_with_embedded(model.text, tables, embedded_models, values), values)
-    lines = apply_splices(model.text, changes).split("\n")
+    text = model.written.text
+    changes = list_splices(text, _tables_with_embedded(text, tables, embedded_models, values), values)
+    lines = apply_splices(text, changes).split("\n")
     at = original_offset(changes, sum(len(text_line) + 1 for text_line in lines[: line - 1]) + max(column - 1, 0))
-    prefix = model.text[:at]
-    return Place(model.path, model.text_line + prefix.count("\n"), _file_column(model, prefix) if column else 0)
+    prefix = text[:at]
+    return Place(model.path, model.written.text_line + prefix.count("\n"), _file_column(model, prefix) if column else 0)
 
 
 def _file_column(model: Model, before: str) -> int:
     """Return the column that follows this text, or 0 if the file's line differs from it because of a macro."""
     line, column = before.count("\n"), len(before) - before.rfind("\n") - 1
-    text, file = model.text.split("\n")[line], model.source.split("\n")
-    file_line = file[model.text_line - 1 + line] if model.text_line + line <= len(file) else ""
+    text, file = model.written.text.split("\n")[line], model.source.split("\n")
+    file_line = file[model.written.text_line - 1 + line] if model.written.text_line + line <= len(file) else ""
     word = re.match(r"\w+|.", text[column:])
     return column + 1 if word and file_line.startswith(word[0], column) else 0
 
@@ -189,7 +191,7 @@ def inline_views(
 ) -> exp.Expr:
     """Return a query of the model with its statements' temporary views as subqueries, so that it runs alone."""
     views: dict[str, exp.Expr] = {}
-    for statement in model.pre_statements:
+    for statement in model.statements.pre_statements:
         if statement.makes and "evaluating" in statement.stages:
             views[statement.makes] = _replace_views(
                 render_tree(statement.query, tables, embedded_models, values), views

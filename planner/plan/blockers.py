@@ -63,7 +63,7 @@ def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:
         snapshot = change.new
         if snapshot is None or (change.old is not None and change.old.table == snapshot.table):
             continue
-        model, form = snapshot.model, FORMATS.get(snapshot.model.table_format)
+        model, form = snapshot.model, FORMATS.get(snapshot.model.storage.table_format)
         if form is None or not snapshot.kind.is_stored:
             continue
         names = [*(snapshot.columns or ()), *(column.name for column in (*model.columns, *model.history_columns))]
@@ -84,7 +84,7 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
         empty = change.missing == change.needed  # also where neither has a day yet: its views would show no row
         if not (anew and empty and change.old and change.new and change.old.kind.keeps_history):
             continue
-        if change.new.kind.keeps_history and change.new.model.forward_only:
+        if change.new.kind.keeps_history and change.new.model.policy.forward_only:
             message = f"`{change.name}` would lose its history: a new table begins with what its sources hold now."
             hint = "Write `forward_only false` in its kind to start a new history."
             blockers.append(Blocker(f"{message} {hint}", change.new.model.locate("kind", in_block=True)))

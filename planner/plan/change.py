@@ -139,7 +139,7 @@ class Change:
     def is_first_load(self) -> bool:
         """True if a table of dbt gets all rows of its query at once, whatever time that is recorded for."""
         untimed = self.new is not None and self.kind.is_incremental and not self.kind.is_by_time
-        return untimed and bool(self.new and self.new.model.dbt_text) and (self.old is None or self.recomputed)
+        return untimed and bool(self.new and self.new.model.written.dbt_text) and (self.old is None or self.recomputed)
 
     @property
     def keeps_rows(self) -> bool:

@@ -13,13 +13,13 @@ from mergeplan.planner.plan.change import Change, ChangeKind
 def source_diff(old: Model | None, new: Model | None) -> str:
     """Return the unified diff of a model's file; of a file of dbt that is the same, that of the compiled query."""
     pair = (old, new)
-    if not any(model and model.dbt_text for model in pair):
+    if not any(model and model.written.dbt_text for model in pair):
         texts = [model.source if model else "" for model in pair]
-    elif all(model is None or model.dbt_text for model in pair):
-        texts = [model.dbt_text if model else "" for model in pair]
+    elif all(model is None or model.written.dbt_text for model in pair):
+        texts = [model.written.dbt_text if model else "" for model in pair]
     else:
         texts = []  # one of them was stored before its file was
-    if not texts or (texts[0] == texts[1] and new and new.dbt_text):
+    if not texts or (texts[0] == texts[1] and new and new.written.dbt_text):
         return _diff_lines(_clause_lines(old), _clause_lines(new), new or old)
     # without the blank lines around it, which are no edit
     old_lines, new_lines = (text.strip().splitlines() for text in texts)

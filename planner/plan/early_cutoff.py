@@ -101,8 +101,8 @@ def _same_days(reader: Snapshot, parent: Snapshot, shape: Shape) -> bool:
     if None in cuts or UNITS[reader.model.cron.unit] != UNITS[parent.model.cron.unit]:
         return False
     # Text in any other format may sort or parse otherwise than the partition's name says.
-    plain = all(snapshot.model.time_format in ("", "yyyy-MM-dd") for snapshot in (reader, parent))
-    day = (parent.name, parent.model.time_column)
+    plain = all(snapshot.model.by_time.time_format in ("", "yyyy-MM-dd") for snapshot in (reader, parent))
+    day = (parent.name, parent.model.by_time.time_column)
     return plain and shape.day == day and day[1] in shape.bounded.get(parent.name, frozenset())
 
 
@@ -117,7 +117,7 @@ def _table_contents(table_state: Loaded, snapshot: Snapshot) -> Contents:
 def _partition_key(snapshot: Snapshot) -> tuple[str, str] | None:
     model = snapshot.model
     ranged = model.kind.is_by_time
-    return (model.time_column, str(model.cron.unit)) if ranged else None
+    return (model.by_time.time_column, str(model.cron.unit)) if ranged else None
 
 
 def _list_periods(snapshot: Snapshot, timeline: Timeline) -> list[str]:

@@ -121,8 +121,8 @@ def keep_columns(snapshot: Snapshot, old: Snapshot) -> Snapshot:
     if old.columns is None or snapshot.columns is None or meaning is None:
         return snapshot
     query, old_columns = snapshot.columns, old.columns
-    stay = tuple(name for name in query if name in old_columns or model.on_additive_change != "ignore")
-    gone = tuple(name for name in old_columns if name not in query and model.on_destructive_change == "ignore")
+    stay = tuple(name for name in query if name in old_columns or model.policy.on_additive_change != "ignore")
+    gone = tuple(name for name in old_columns if name not in query and model.policy.on_destructive_change == "ignore")
     digests = {**old.visible_digest.columns, **dict(meaning.held)}
     types = (pair for pair in (old.meaning.types if old.meaning else ()) if pair[0] in gone)
     held_digests = tuple((name, digests[name]) for name in (*stay, *gone) if name in digests)
@@ -159,10 +159,10 @@ def apply_forward_only(
     # only its readers keep their rows
     if rule_verdict.rule == "layout-changed" or (why_not(old, new) and not (request.every and new.kind.is_seed)):
         return rule_verdict
-    if new.forward_only and new.kind.is_stored:
+    if new.policy.forward_only and new.kind.is_stored:
         rule, cause = (
             "forward-only-model",
-            ("It is incremental in dbt" if new.dbt_text else "Its kind is `forward_only`"),
+            ("It is incremental in dbt" if new.written.dbt_text else "Its kind is `forward_only`"),
         )
     elif was_edited and request.every:
         rule, cause = "forward-only-plan", "The plan is forward-only"
@@ -203,8 +203,8 @@ def going_on(old: Snapshot, new: Snapshot, table_state: Loaded, request: Forward
 
     return Forward(
         _time_before(model, table_state.timeline_of(old), request.since),
-        policy(model.on_destructive_change, request.destructive),
-        policy(model.on_additive_change, request.additive),
+        policy(model.policy.on_destructive_change, request.destructive),
+        policy(model.policy.on_additive_change, request.additive),
     )
 
 

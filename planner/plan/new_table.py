@@ -160,7 +160,7 @@ def holds_part(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) ->
 
 
 def has_own_start(model: Model) -> bool:
-    return bool(model.start or model.start_moves or not model.kind.is_incremental)
+    return bool(model.schedule.start or model.schedule.start_moves or not model.kind.is_incremental)
 
 
 def _reads_part(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
@@ -190,17 +190,18 @@ def table_time(graph: Graph, model: Model) -> str:
     if not model.kind.is_incremental:
         return as_of(graph, model)
     begin = first_day(graph, model)
-    return f"{begin} batches of {model.batch_size}" if model.batch_size and embeds_dates(graph, model) else begin
+    size = model.batches.batch_size
+    return f"{begin} batches of {size}" if size and embeds_dates(graph, model) else begin
 
 
 def first_day(graph: Graph, model: Model) -> str:
     """Return since when a model's table is filled by time: its own start, or else the earliest of its ancestors."""
     if has_own_start(model):
         # `2 days ago` is another moment each day: its text counts, or every day would bring a change
-        return model.start_text if model.start_moves else str(model.start)
-    above = [graph.models[name] for name in graph.upstream([model.name])]
-    moving = sorted({ancestor.start_text for ancestor in above if ancestor.start_moves})
-    fixed = min((ancestor.start for ancestor in above if ancestor.start and not ancestor.start_moves), default=None)
+        return model.schedule.start_text if model.schedule.start_moves else str(model.schedule.start)
+    above = [graph.models[name].schedule for name in graph.upstream([model.name])]
+    moving = sorted({schedule.start_text for schedule in above if schedule.start_moves})
+    fixed = min((schedule.start for schedule in above if schedule.start and not schedule.start_moves), default=None)
     return " ".join([*moving, *([str(fixed)] if fixed else [])])
 
 

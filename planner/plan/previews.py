@@ -113,4 +113,4 @@ def _find_preview_time(model: Model, end: datetime | None, window: Window) -> Ti
     if not model.kind.is_incremental:
         return build_timeline(SINCE_EPOCH, end)
     start = model.cron.cut(window.start) if window.start else model.cron.cut(end - timedelta(seconds=1))
-    return build_timeline(max(start, model.start) if model.start else start, end)
+    return build_timeline(max(start, model.schedule.start) if model.schedule.start else start, end)

@@ -111,7 +111,7 @@ def _why_not(model: Model, is_prods: bool) -> str:
         return "its rows are those of its file"
     if not model.kind.is_stored:
         return ""
-    if model.disable_restatement:
+    if model.policy.disable_restatement:
         return "its `disable_restatement` is true"
     return "prod shows the same table: restate it in prod" if is_prods else ""
 
@@ -172,7 +172,7 @@ def time_to_restate(
         start = whole_start(graph, model, window)
         held_time = table_state.timeline_of(shown_snapshots[name])
         if name in restated_names:
-            latest = earliest_moment([due, model.end, bound])
+            latest = earliest_moment([due, model.schedule.end, bound])
             assert latest is not None
             whole = build_timeline(start, model.cron.cut(latest))
             time = intersect_intervals(whole, interval_in_window(model, model_windows[name]))

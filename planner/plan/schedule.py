@@ -132,7 +132,7 @@ def schedule_run(
             held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             frontier[name] = held_end if held_end < window.due(snapshot.model) else None
             continue
-        end = earliest_moment([window.end or window.due(snapshot.model), snapshot.model.end, bound])
+        end = earliest_moment([window.end or window.due(snapshot.model), snapshot.model.schedule.end, bound])
         assert end is not None
         needed = _find_needed_time(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         if snapshot.is_preview:  # it goes on from where it began, and is never filled backwards
@@ -161,7 +161,7 @@ def _table_end(
     snapshot: Snapshot, change: Change | None, table_state: Loaded, window: Window, end_bound: datetime | None
 ) -> datetime:
     model = snapshot.model
-    latest = earliest_moment([window.end or window.due(model), model.end, end_bound])
+    latest = earliest_moment([window.end or window.due(model), model.schedule.end, end_bound])
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
@@ -181,9 +181,10 @@ def _is_rescheduled(old: Model, new: Model, window: Window) -> bool:
 
     If the end of a table moves with the clock, a run fills its intervals.
     """
+    end, is_moved = new.schedule.end, old.schedule.end != new.schedule.end
     if new.kind.is_incremental:
-        return old.end != new.end and new.end is not None and new.end <= window.due(new)
-    return old.end != new.end or old.cron != new.cron
+        return is_moved and end is not None and end <= window.due(new)
+    return is_moved or old.cron != new.cron
 
 
 def find_limited_models(graph: Graph, window: Window) -> frozenset[str]:
@@ -210,7 +211,7 @@ def units_before(model: Model, end: datetime, count: int) -> datetime:
 
 
 def range_start(graph: Graph, model: Model, window: Window) -> datetime:
-    return model.start or _upstream_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
+    return model.schedule.start or _upstream_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
 
 
 def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
@@ -229,7 +230,7 @@ def contiguous_end(held_time: Timeline, start: datetime) -> datetime:
 
 
 def _upstream_start(graph: Graph, model: Model) -> datetime | None:
-    starts = [start for p in graph.upstream([model.name]) if (start := graph.models[p].start)]
+    starts = [start for p in graph.upstream([model.name]) if (start := graph.models[p].schedule.start)]
     return min(starts, default=None)
 
 
@@ -238,9 +239,8 @@ def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline) -> T
     # such a table has no parts that could be computed alone: it is written whole
     if not model.kind.is_incremental or out_of_order(model, missing, held_time):
         return needed_time if missing else ()
-    return (
-        add_lookback(model.cron, missing, model.lookback if held_time else 0, needed_time[0].start) if missing else ()
-    )
+    lookback = model.batches.lookback if held_time else 0
+    return add_lookback(model.cron, missing, lookback, needed_time[0].start) if missing else ()
 
 
 def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:
@@ -250,8 +250,8 @@ def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:
 
 def _current_unit(model: Model, window: Window) -> Timeline:
     start = model.cron.cut(window.now)
-    over = window.end is not None or (model.end is not None and model.end <= start)
-    if not model.allow_partials or over or start == window.now or model.kind.is_order_dependent:
+    over = window.end is not None or (model.schedule.end is not None and model.schedule.end <= start)
+    if not model.schedule.allow_partials or over or start == window.now or model.kind.is_order_dependent:
         return ()
     if not model.kind.is_by_time:
         return build_timeline(EPOCH, model.cron.next_cut(window.now))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from mergeplan.planner.intervals import Timeline
-from mergeplan.planner.model.model import AuditCall
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.parsing.definitions.body import StatementTokens
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Change, ChangeKind
@@ -155,7 +155,7 @@ def _backfill_task(plan: Plan, change: Change) -> BackfillTask | None:
         source = change.adopts.place if change.adopts else change.old.table if change.old else ""
         is_adopted, late = change.adopts is not None, plan.late.get(change.name, ())
         return BackfillTask(change.new, change.missing, change.copies, source, is_adopted, late)
-    if change.kind.is_view and change.new.model.audits and change.shares is None:
+    if change.kind.is_view and change.new.model.checks.audits and change.shares is None:
         return BackfillTask(change.new, ONCE)
     return None
 
@@ -167,7 +167,7 @@ def _kept_table_audits(change: Change) -> KeptTableAudits:
     if not change.kind.has_view:
         return KeptTableAudits(change.new, calls)
     if change.old is not None and change.old.table == change.new.table:
-        calls = tuple(call for call in change.new.model.audits if call not in change.old.model.audits)
+        calls = tuple(call for call in change.new.model.checks.audits if call not in change.old.model.checks.audits)
         return KeptTableAudits(change.new, calls)
     if change.kind.is_stored and not (change.forward or change.preview or change.recorded):
         calls = key_audits(change.new.model)

@@ -62,11 +62,11 @@ def add_audit(reading: Folder, audits: dict[str, Audit], audit: Audit) -> None:
 def check_audits(
     refusing: Refusing, file_cache: Remembered, models: Mapping[str, Model], audits: Mapping[str, Audit]
 ) -> None:
-    calls = {call for model in models.values() for call in model.audits if call.name not in audits}
+    calls = {call for model in models.values() for call in model.checks.audits if call.name not in audits}
     tried = file_cache.find_tried_calls(calls)
 
     def check(model: Model) -> None:
-        for call in model.audits:
+        for call in model.checks.audits:
             if call not in tried:
                 check_call(call, audits, model.locate(call.name, in_block=True))
 
@@ -77,10 +77,11 @@ def check_audits(
 
 
 def attach_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
-    described_calls = [(call, _describe_audit(audits.get(call.name))) for call in model.audits]
+    described_calls = [(call, _describe_audit(audits.get(call.name))) for call in model.checks.audits]
     if all(call.query == query for call, query in described_calls):
         return model
-    return replace(model, audits=tuple(replace(call, query=query) for call, query in described_calls))
+    calls = tuple(replace(call, query=query) for call, query in described_calls)
+    return replace(model, checks=replace(model.checks, audits=calls))
 
 
 def _describe_audit(audit: Audit | None) -> str:

@@ -251,7 +251,7 @@ def _find_edges(model: Model, shape: Shape, rows_of: RowSources) -> Iterator[Edg
         )
     for parent in sorted(shape.reads):
         # A time-partitioned table keeps only the rows of its interval, so its time column decides rows too.
-        of_time = shape.reads[parent].outputs.get(model.time_column, frozenset())
+        of_time = shape.reads[parent].outputs.get(model.by_time.time_column, frozenset())
         rows = [ROWS] if parent in rows_of.deciding else []
         for column_read in (*sorted(shape.reads[parent].rows | of_time), *rows):
             yield Edge(Node(parent, column_read), Node(name, ROWS), How.DECIDES_ROWS)

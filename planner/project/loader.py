@@ -20,6 +20,7 @@ from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.model import Audit, Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.known_columns import KnownColumns
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
@@ -166,7 +167,8 @@ def load_project(
     check_audits(refusing, file_cache, models, audits)
     file_cache.keep()
     if isinstance(foreign, DbtFolder):
-        models = {name: replace(model, dbt_text=foreign.dbt_text(model.path)) for name, model in models.items()}
+        texts = {name: foreign.dbt_text(model.path) for name, model in models.items()}
+        models = {name: replace_settings(model, {"dbt_text": texts[name]}) for name, model in models.items()}
     _check_models(refusing, models, own_rules, code)
     models = {name: attach_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)

@@ -89,7 +89,7 @@ def read_own_rules(reading: Folder, config: Config) -> dict[str, OwnRule]:
 
 
 def check_signals(model: Model, code: ProjectCode) -> None:
-    for call in model.signals:
+    for call in model.schedule.signals:
         if call.name not in code.signals:
             hint = did_you_mean(call.name, code.signals) or "Write it in signals/."
             place = model.locate(call.name, in_block=True)

@@ -19,7 +19,8 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.model.model import Audit, AuditCall, Model
+from mergeplan.planner.model.checks import AuditCall
+from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults, Noted
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.serial import Json, decode_json, encode_json

@@ -75,7 +75,7 @@ def _read_models(project: Project, others: Mapping[str, Model], path: str, text:
 
 def _complete_model(project: Project, model: Model) -> Model:
     """Return the model as loading completes it: checked, with its audits, settings and table format."""
-    for call in model.audits:
+    for call in model.checks.audits:
         check_call(call, project.audits, model.locate(call.name, in_block=True))
     check_ignored(model, {rule.name: rule for rule in project.rules.own})
     check_signals(model, project.code)
@@ -103,7 +103,7 @@ def _copy_settings(project: Project, model: Model) -> tuple[tuple[str, str], ...
 
 
 def _sets_zone(model: Model) -> bool:
-    return any("zone" in statement.head.lower() for statement in (*model.pre_statements, *model.post_statements))
+    return any("zone" in statement.head.lower() for statement in model.statements.around)
 
 
 def _check_askers(before: Project, now: Project, graph: Graph, names: set[str]) -> None:

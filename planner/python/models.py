@@ -165,8 +165,8 @@ def _reading_itself(model: Model) -> Model:
     Raise ProjectError for a merge into that table and for an overwrite, which have their rows only when the code has
     run.
     """
-    if model.kind.fill not in (Fill.TIME, Fill.APPEND) or model.insert_overwrite:
-        kind = f"{model.kind} with `insert_overwrite`" if model.insert_overwrite else model.kind
+    if model.kind.fill not in (Fill.TIME, Fill.APPEND) or model.batches.insert_overwrite:
+        kind = f"{model.kind} with `insert_overwrite`" if model.batches.insert_overwrite else model.kind
         message = f"`{model.name}` reads itself: that is not supported for a Python model of kind {kind}."
         hint = f"Python models that can: {Kind.INCREMENTAL_BY_TIME_RANGE} and {Kind.INCREMENTAL_UNMANAGED}."
         raise ProjectError(message, place=model.place, hint=hint)

@@ -17,7 +17,8 @@ from pydantic import TypeAdapter
 from mergeplan.planner.engine.protocol import Engine, ProjectConnection, Reading
 from mergeplan.planner.errors import MergeplanError, PlanMoved, ProjectError
 from mergeplan.planner.intervals import Interval, Timeline, batches, merge_intervals, subtract_intervals
-from mergeplan.planner.model.model import Model, SignalCall
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.render import no_rows
 from mergeplan.planner.python.host import Child, ChildFailed

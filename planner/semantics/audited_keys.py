@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Fill
-from mergeplan.planner.model.model import AuditCall, Model
+from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, tree_of
 
@@ -26,16 +27,17 @@ def keys_from_audits(model: Model) -> Keys:
     A view has no such keys, because its rows may change without an audit.
     """
     if model.kind.fill in WHOLE or model.kind.is_external:
-        return tuple(sorted({*_unique_audit_keys(model.audits), *_merge_key(model)}))
-    if model.kind.is_by_time and model.time_column:
-        return tuple(sorted({tuple(sorted({*key, model.time_column})) for key in _unique_audit_keys(model.audits)}))
+        return tuple(sorted({*_unique_audit_keys(model.checks.audits), *_merge_key(model)}))
+    if model.kind.is_by_time and model.by_time.time_column:
+        keys = _unique_audit_keys(model.checks.audits)
+        return tuple(sorted({tuple(sorted({*key, model.by_time.time_column})) for key in keys}))
     return ()
 
 
 def key_audits(model: Model) -> tuple[AuditCall, ...]:
     names = ("unique_values", "unique_combination_of_columns", "not_null")
     return (
-        tuple(call for call in model.audits if call.name in names and _read_audit_columns(call))
+        tuple(call for call in model.checks.audits if call.name in names and _read_audit_columns(call))
         if keys_from_audits(model)
         else ()
     )
@@ -43,7 +45,8 @@ def key_audits(model: Model) -> tuple[AuditCall, ...]:
 
 def never_null(model: Model) -> frozenset[str]:
     """Return the columns without NULLs, because a blocking audit `not_null` checks them."""
-    return frozenset(column for call in model.audits if call.name == "not_null" for column in _read_audit_columns(call))
+    calls = (call for call in model.checks.audits if call.name == "not_null")
+    return frozenset(column for call in calls for column in _read_audit_columns(call))
 
 
 def _unique_audit_keys(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...]]:
@@ -56,10 +59,11 @@ def _unique_audit_keys(audits: tuple[AuditCall, ...]) -> Iterator[tuple[str, ...
 
 def _merge_key(model: Model) -> Iterator[tuple[str, ...]]:
     """Yield the `unique_key` of a merge if audits exclude NULLs in its columns: to a merge NULL equals nothing."""
-    if model.kind.fill is not Fill.KEY or model.when_matched or model.merge_filter or model.delete_insert:
+    by_key = model.by_key
+    if model.kind.fill is not Fill.KEY or by_key.when_matched or by_key.merge_filter or by_key.delete_insert:
         return
     present = never_null(model)
-    key = tuple(sorted({column for text in model.unique_key for column in parse_columns(text) or [""]}))
+    key = tuple(sorted({column for text in by_key.unique_key for column in parse_columns(text) or [""]}))
     if key and present.issuperset(key):
         yield key
 

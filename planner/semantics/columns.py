@@ -128,18 +128,18 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     counts.
     """
     own_parent = _build_own_parent(model, parents, memory) if model.reads_itself else {}
-    shape = shape_of(model.sql, {**parents, **own_parent}, model.time_column, memory)
+    shape = shape_of(model.sql, {**parents, **own_parent}, model.by_time.time_column, memory)
     if model.kind.is_embedded:
         shape = _add_spelling(shape, model.sql, parents)
-    by_rules = not model.shaping and all(key in RULED for key, _ in model.settings)
-    if by_rules and not model.misread and (not own_parent or shape.own is not None):
+    by_rules = not model.statements.shaping and all(key in RULED for key, _ in model.settings)
+    if by_rules and not model.written.misread and (not own_parent or shape.own is not None):
         return follow_itself(shape, model.name) if own_parent else shape
-    text, statements_text = shape.text, encode_text(model.shaping)
+    text, statements_text = shape.text, encode_text(model.statements.shaping)
     text = text if by_rules else Digests().hash_texts("as written", statements_text, _as_written(model.sql))
-    text = Digests().hash_texts("as written", model.misread, text) if model.misread else text
+    text = Digests().hash_texts("as written", model.written.misread, text) if model.written.misread else text
     every = {name: Reads(every=True) for name in parents}
     unresolved = shape.unresolved if by_rules else None
-    obstacle = shape.obstacle if by_rules and not model.misread else ""
+    obstacle = shape.obstacle if by_rules and not model.written.misread else ""
     text_shape = Shape(
         shape.known,
         text,
@@ -150,7 +150,7 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
         obstacle=obstacle,
         source=shape.source,
     )
-    if own_parent or model.misread or model.shaping:
+    if own_parent or model.written.misread or model.statements.shaping:
         return text_shape
     return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch)
 

@@ -73,9 +73,9 @@ def render_audits(work: Workspace, rendering: Rendering) -> Iterator[str]:
     """Yield the queries of the model's audits; raise RequestError for a model without any."""
     model = rendering.model
     options = AuditContext(work.project.audits, embedded=rendering.expanded, execution=work.now)
-    if not model.audits:
+    if not model.checks.audits:
         raise RequestError(f"`{model.name}` has no audits.")
-    for call in model.audits:
+    for call in model.checks.audits:
         yield audit_query(model, call, model.name, rendering.interval, options)
 
 

@@ -282,7 +282,7 @@ class Workspace:
             # Databricks brings Delta with it, and does not say so in its settings.
             formats=self._list_formats(self.project.models.values()) if config.type == "spark" else (),
             apart=self._formats_apart(),
-            serves=any(model.python or model.signals for model in self.project.models.values()),
+            serves=any(model.python or model.schedule.signals for model in self.project.models.values()),
         )
         if is_embedded(connection) or config.type != "spark":
             return connection  # which remembers the formats of its tables itself
@@ -292,14 +292,16 @@ class Workspace:
 
     def _list_formats(self, models: Iterable[Model]) -> tuple[str, ...]:
         inside = self.project.catalogs.is_session
-        named: set[str | None] = {model.table_format for model in models if model.kind.is_stored and inside(model.name)}
+        stored = (model for model in models if model.kind.is_stored and inside(model.name))
+        named: set[str | None] = {model.storage.table_format for model in stored}
         gateways = self.project.config.gateways.values()
         named |= {gateway.connection.table_format for gateway in gateways if gateway.connection.catalog is None}
         return tuple(table_format for table_format in TABLE_FORMATS if table_format in named)
 
     def _formats_apart(self) -> tuple[str, ...]:
         catalogs, models = self.project.catalogs, self.project.models.values()
-        named = {model.table_format for model in models if model.kind.is_stored and not catalogs.is_session(model.name)}
+        stored = (model for model in models if model.kind.is_stored and not catalogs.is_session(model.name))
+        named = {model.storage.table_format for model in stored}
         read = (catalogs.catalog_of(name) for model in models for name in model.depends_on)
         named |= {catalog.table_format for catalog in read if catalog is not None}
         return tuple(table_format for table_format in TABLE_FORMATS if table_format in named)

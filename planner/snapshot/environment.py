@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.model.model import Statement
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.naming import PROD as PROD
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -105,16 +105,16 @@ def _without_common(old: Environment, new: Environment) -> tuple[Environment, En
 
 def _build_view(snapshot: Snapshot, name: str) -> View:
     model = snapshot.model
-    stored, columns = snapshot.kind.is_stored, model.column_descriptions
+    stored, columns = snapshot.kind.is_stored, model.metadata.column_descriptions
     return View(
         model.name,
         name,
         snapshot.table,
-        model.description,
+        model.metadata.description,
         columns,
         model.virtual_properties,
         stored,
-        model.on_virtual_update,
+        model.statements.on_virtual_update,
     )
 
 

@@ -72,7 +72,7 @@ def _table_keys(model: Model, shape: Shape) -> Keys:
     """
     if model.kind.is_incremental or not model.kind.has_query:
         return ()
-    texts = [ColumnName.parse(text) or text.replace("``", "`") for text in model.partitioned_by]
+    texts = [ColumnName.parse(text) or text.replace("``", "`") for text in model.storage.partitioned_by]
     return tuple(key for key in shape.keys if not any(name in text for name in key for text in texts))
 
 
@@ -103,18 +103,19 @@ def _seed_meaning(model: Model) -> Meaning:
 
 def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Meaning:
     """Return the effect of the kind on the query's rows: a table filled by time holds only those of its days."""
-    parts = [str(model.end or ""), model.stamp, *_spark_settings(model)]
+    parts = [str(model.schedule.end or ""), model.stamp, *_spark_settings(model)]
     parts += [began] if began and not model.kind.is_incremental else []
-    parts += ["batches of", str(model.batch_size)] if model.batch_size and batch_decides(model, shape) else []
+    size = model.batches.batch_size
+    parts += ["batches of", str(size)] if size and batch_decides(model, shape) else []
     volatile = meaning.volatile_rows
     if model.kind.is_by_time:
-        time = dict(meaning.columns).get(model.time_column, "")
-        parts += ["by time", time, model.time_format, str(model.cron.unit), began]
-        volatile = volatile or model.time_column in meaning.volatile
+        time = dict(meaning.columns).get(model.by_time.time_column, "")
+        parts += ["by time", time, model.by_time.time_format, str(model.cron.unit), began]
+        volatile = volatile or model.by_time.time_column in meaning.volatile
     if model.is_order_dependent:
         # The table's rows depend on when its batches ran and in which order: another table holds other rows.
         parts += ["in order", str(model.kind), str(model.cron.unit), began, *_merge_settings(model)]
-        parts += ["reads itself", str(model.batch_size)] if model.reads_itself else []
+        parts += ["reads itself", str(size)] if model.reads_itself else []
         volatile = True
     rows = _digest_parts(meaning.rows, *parts) if any(parts) else meaning.rows
     return replace(meaning, rows=rows, volatile_rows=volatile)
@@ -138,10 +139,11 @@ def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
 
 
 def _merge_settings(model: Model) -> tuple[str, ...]:
-    partitions = map(partition_text, model.partitioned_by) if model.replaces_partitions else ()
-    parts = (*model.unique_key, "matched", model.when_matched, model.merge_filter, encode_text(model.history or ""))
-    parts += ("delete and insert",) if model.delete_insert else ("null-safe",) if model.null_safe_key else ()
-    return (*parts, "partitions", *partitions, str(model.insert_overwrite))
+    partitions = map(partition_text, model.storage.partitioned_by) if model.replaces_partitions else ()
+    key = model.by_key
+    parts = (*key.unique_key, "matched", key.when_matched, key.merge_filter, encode_text(model.history or ""))
+    parts += ("delete and insert",) if key.delete_insert else ("null-safe",) if key.null_safe_key else ()
+    return (*parts, "partitions", *partitions, str(model.batches.insert_overwrite))
 
 
 def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[str, str] = NOTHING_STATED) -> Meaning:

@@ -12,6 +12,7 @@ from enum import Enum, auto
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.unique_key import UniqueKey
 from mergeplan.planner.semantics.shape import Shape
 
 
@@ -55,15 +56,15 @@ def batch_decides(model: Model, shape: Shape | None) -> bool:
     if shape is None or shape.by_batch:
         return True
     if model.kind.fill is Fill.KEY:
-        return _merge_counts_batches(model, is_dated=shape.reads_batch)
+        return _merge_counts_batches(model.by_key, is_dated=shape.reads_batch)
     return model.kind.fill is Fill.HISTORY and shape.reads_batch  # what a batch does not return counts as deleted
 
 
-def _merge_counts_batches(model: Model, *, is_dated: bool) -> bool:
+def _merge_counts_batches(key: UniqueKey, *, is_dated: bool) -> bool:
     """Return True if merged rows depend on the number of batches, or on the batch that a row was in."""
     if not is_dated:  # each batch merges all rows: NULL keys are inserted again, and WHEN MATCHED counts
-        return not (model.delete_insert or (model.null_safe_key and not (model.when_matched or model.merge_filter)))
-    return model.delete_insert or "@" in model.when_matched + model.merge_filter
+        return not (key.delete_insert or (key.null_safe_key and not (key.when_matched or key.merge_filter)))
+    return key.delete_insert or "@" in key.when_matched + key.merge_filter
 
 
 def as_of(graph: Graph, model: Model) -> str:
@@ -91,6 +92,6 @@ def _find_embedded_parents(graph: Graph, model: Model) -> list[Model]:
 
 
 def _names_date(graph: Graph, model: Model, dates: tuple[str, ...]) -> bool:
-    texts = [model.sql, *(part for statement in model.shaping for part in (statement.head, statement.query))]
+    texts = [model.sql, *(part for statement in model.statements.shaping for part in (statement.head, statement.query))]
     named = any(date in text.lower() for text in texts for date in dates)
     return named or any(_names_date(graph, parent, dates) for parent in _find_embedded_parents(graph, model))

@@ -195,13 +195,13 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     """
     columns = (part for pair in meaning.columns for part in pair)
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
-    partitions = tuple(map(partition_text, model.partitioned_by))
-    cut = (*partitions, "clustered", *model.clustered_by, "format", model.table_format)
-    cut = (*cut, str(model.partition_by_time_column))
-    layout = [model.storage_format, *(part for pair in model.physical_properties for part in pair)]
+    partitions = tuple(map(partition_text, model.storage.partitioned_by))
+    cut = (*partitions, "clustered", *model.storage.clustered_by, "format", model.storage.table_format)
+    cut = (*cut, str(model.by_time.partition_by_time_column))
+    layout = [model.storage.storage_format, *(part for pair in model.storage.physical_properties for part in pair)]
     layout += ["by", *cut] if cut != UNCUT else []
     layout += model.encode_properties(Facet.LAYOUT).values()
     if model.kind.is_view:  # a view's columns are commented when it is made, and never again
-        layout += [part for pair in model.column_descriptions for part in pair]
+        layout += [part for pair in model.metadata.column_descriptions for part in pair]
     order = ["in order", meaning.order] if meaning.order else []
     return digest(model.name, str(model.kind), meaning.rows, *columns, *order, "over", *named, "laid out", *layout)[:12]

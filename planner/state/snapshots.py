@@ -104,7 +104,7 @@ def _as_named(model: Model) -> Model:
     """
     if any(name.startswith(f"{SESSION_CATALOG}.") for name in (model.name, *model.depends_on)):
         return model
-    written = (model.text, *(statement.text for statement in (*model.pre_statements, *model.post_statements)))
+    written = (model.written.text, *(statement.text for statement in model.statements.around))
     if not any(SESSION_CATALOG in text.lower() for text in written):
         return model
     pre_statements, post_statements = (
@@ -112,7 +112,11 @@ def _as_named(model: Model) -> Model:
             replace(statement, text="") if SESSION_CATALOG in statement.text.lower() else statement
             for statement in statements
         )
-        for statements in (model.pre_statements, model.post_statements)
+        for statements in (model.statements.pre_statements, model.statements.post_statements)
     )
-    text = "" if SESSION_CATALOG in model.text.lower() else model.text
-    return replace(model, text=text, pre_statements=pre_statements, post_statements=post_statements)
+    text = "" if SESSION_CATALOG in model.written.text.lower() else model.written.text
+    return replace(
+        model,
+        written=replace(model.written, text=text),
+        statements=replace(model.statements, pre_statements=pre_statements, post_statements=post_statements),
+    )

@@ -34,9 +34,9 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
     A time-ranged table is partitioned by its time column already: that column, and years, months and days of it, are
     left out. Raise ProjectError also for what cannot be a partition.
     """
-    expressions = [expression for expression in model.partitioned_by if not _is_covered(model, expression)]
+    expressions = [expression for expression in model.storage.partitioned_by if not _is_covered(model, expression)]
     parts = [_build_part(model, expression, columns, number) for number, expression in enumerate(expressions)]
-    visible_count = sum(not part.hidden for part in parts) + bool(model.time_column)
+    visible_count = sum(not part.hidden for part in parts) + bool(model.by_time.time_column)
     if parts and visible_count >= len(columns):  # Spark wants a column beside those that a table is partitioned by
         parts = [_build_hidden_column(part.expression, number) for number, part in enumerate(parts)]
     return tuple(dict.fromkeys(parts))
@@ -45,14 +45,14 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
 def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     """Raise ProjectError if a setting names a column that is not among these columns of the model's query."""
     query_names = {column.name for column in columns}
-    whens = [model.when_matched] if model.when_matched else []
+    whens = [model.by_key.when_matched] if model.by_key.when_matched else []
     named = {
-        "unique_key": {name for key in model.unique_key for name in _column_names(key)},
+        "unique_key": {name for key in model.by_key.unique_key for name in _column_names(key)},
         "updated_at_name": _time_names(model.history) if model.history else set(),
         "columns": set(model.history.columns) if model.history else set(),
         "when_matched": {name for when in whens for name in _column_names(f"{MERGE}{when}")},
-        "merge_filter": set(_column_names(model.merge_filter)) if model.merge_filter else set(),
-        "clustered_by": set(model.clustered_by),
+        "merge_filter": set(_column_names(model.by_key.merge_filter)) if model.by_key.merge_filter else set(),
+        "clustered_by": set(model.storage.clustered_by),
     }
     for key, names in named.items():
         if unknown := sorted(names - query_names):
@@ -94,7 +94,7 @@ def _column_names(sql: str) -> set[str]:
 
 def _is_covered(model: Model, text: str) -> bool:
     """Return True for the time column, and for a value that is constant within each of the table's partitions."""
-    time, partition = model.time_column, min(UNITS[model.cron.unit], UNITS["day"])
+    time, partition = model.by_time.time_column, min(UNITS[model.cron.unit], UNITS["day"])
     called, name = _CALL.fullmatch(text), partition_column(text)
     if not time or name is not None or called is None:
         return name == time != ""
@@ -106,7 +106,7 @@ def _build_part(model: Model, text: str, columns: tuple[Column, ...], number: in
     types = {column.name: column.type for column in columns}
     name = partition_column(text)
     if name in types:
-        if types[name] in FOLDER_TYPES and not is_too_long(name, model.table_format):
+        if types[name] in FOLDER_TYPES and not is_too_long(name, model.storage.table_format):
             return PartitionColumn(name, types[name], _reject_empty_text(name, types[name]), hidden=False)
         return _build_hidden_column(quote_column(name), number)
     if unknown := sorted(_column_names(text) - types.keys()):

@@ -90,7 +90,8 @@ def _columns_of_first(
     if first is not tree and not tree.args.get("with_"):
         with suppress(QueryError):
             return ask(
-                replace(model, sql=first.sql("spark"), text="", misread=""), empty_relation((Column("own", "int"),))
+                replace(model, sql=first.sql("spark"), written=replace(model.written, text="", misread="")),
+                empty_relation((Column("own", "int"),)),
             )
     raise _inference_error(model, "its query returns `*`")
 

@@ -23,7 +23,12 @@ from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Cron, Interval, Timeline, cron_error
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.metadata import Metadata
 from mergeplan.planner.model.model import DAILY, Model
+from mergeplan.planner.model.schedule import Schedule
+from mergeplan.planner.model.storage import Storage
+from mergeplan.planner.model.time_range import TimeRange
+from mergeplan.planner.model.unique_key import UniqueKey
 from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
 from mergeplan.planner.project.lineage import ROWS, Node
 
@@ -80,15 +85,11 @@ def _read_declaration(row: rows.CatalogModelRow) -> Model:
         source=row.definition,
         depends_on=row.parents,
         cron=_parse_cron(row.schedule, row.interval_unit) if row.schedule else DAILY,
-        start=datetime.fromisoformat(row.start) if row.start else None,
-        time_column=row.time_column,
-        description=row.description,
-        owner=row.owner,
-        tags=row.tags,
-        grain=row.grain,
-        storage_format=row.format,
-        partitioned_by=row.partitioned_by,
-        unique_key=row.unique_key,
+        schedule=Schedule(start=datetime.fromisoformat(row.start) if row.start else None),
+        by_time=TimeRange(time_column=row.time_column),
+        metadata=Metadata(description=row.description, owner=row.owner, tags=row.tags, grain=row.grain),
+        storage=Storage(storage_format=row.format, partitioned_by=row.partitioned_by),
+        by_key=UniqueKey(unique_key=row.unique_key),
         materialization=row.materialization,
     )
 

@@ -53,7 +53,7 @@ class _Entry:
 
     @cached_property
     def text(self) -> str:
-        return " ".join((*self.fields.values(), self.model.declared.description.lower()))
+        return " ".join((*self.fields.values(), self.model.declared.metadata.description.lower()))
 
     @cached_property
     def column_text(self) -> str:
@@ -93,8 +93,8 @@ class SearchIndex:
 def _make_entry(model: CatalogModel) -> _Entry:
     declared = model.declared
     fields = {
-        "owner": declared.owner.lower(),
-        "tag": " ".join(declared.tags).lower(),
+        "owner": declared.metadata.owner.lower(),
+        "tag": " ".join(declared.metadata.tags).lower(),
         "kind": f"{model.kind} {model.kind.replace('_', ' ')} {declared.materialization}".lower(),
         "schema": model.name.rpartition(".")[0],
     }

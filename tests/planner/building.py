@@ -10,6 +10,7 @@ import sqlglot
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Plan, Request, build_plan
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.plan.schedule import Loaded, Window
@@ -29,7 +30,8 @@ def model(name: str, sql: str = "", kind: Kind = Kind.FULL, **fields: Any) -> Mo
         fields["columns"] = tuple(Column(column, "string") for column in fields["columns"].split())
     reads = tuple(sorted(tables_of(sqlglot.parse_one(sql, dialect="spark")))) if sql else ()
     source = fields.pop("source", f"MODEL ();\n{sql}")
-    return Model(name, kind, f"models/{name}.sql", 1, source, sql, depends_on=reads, **fields)
+    made = Model(name, kind, f"models/{name}.sql", 1, source, sql, depends_on=reads)
+    return replace_settings(made, fields)
 
 
 def external(name: str, columns: str) -> Model:

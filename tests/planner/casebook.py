@@ -17,8 +17,9 @@ from typing import Any
 
 import yaml
 
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.plan.change import Category, Change
 from tests.planner.building import model
 from tests.planner.sample import SOURCES

@@ -7,7 +7,6 @@ tests.planner.fingerprints` appends the lines of new properties, and leaves thos
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,12 @@ from typing import Any
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import (
-    AuditCall,
-    Column,
-    DbtVersions,
-    History,
-    Model,
-    PythonCode,
-    Seed,
-    SignalCall,
-    Statement,
-)
+from mergeplan.planner.model.model import Column, DbtVersions, History, Model, PythonCode, Seed
+from mergeplan.planner.model.property import replace_settings
+from mergeplan.planner.model.schedule import SignalCall
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import Convention, Naming, Suffix
 from mergeplan.planner.plan.build import Request, compute_plan_id
 from mergeplan.planner.plan.category.categorize import fingerprint_of
@@ -139,7 +132,7 @@ def judged_models() -> Iterator[tuple[str, Model]]:
     ]
     for block in ("FULL", "VIEW", "EMBEDDED", properties.KIND[Kind.INCREMENTAL_BY_TIME_RANGE]):
         for number, values in enumerate(fields):
-            yield f"judged {number} {block}", replace(properties.read(block), **values)
+            yield f"judged {number} {block}", replace_settings(properties.read(block), values)
 
 
 def field_models() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -159,7 +152,7 @@ def field_hashes(fields: dict[str, Any]) -> str:
     hashes = []
     for kind in Kind:
         fields_of_kind = {"unique_key": ("id",), "kind": kind, **fields}
-        made = replace(Model("s.t", kind, "models/t.sql", 1, "", QUERY), **fields_of_kind)
+        made = replace_settings(Model("s.t", kind, "models/t.sql", 1, "", QUERY), fields_of_kind)
         prints = fingerprint_of(made, "text", "order", {}, "2026-01-01")
         meaning = Meaning("rows", (("id", "a"),), order="by id")
         hashes.append(digest(prints.data, prints.metadata, version_of(made, meaning, {"s.raw": "b"}))[:10])

@@ -50,8 +50,8 @@ def verdict(before: str, after: str) -> Category | None:
 
 def run_text(query: str) -> str:
     model = read(query)
-    assert model.text, f"{query} is not run as it is written"
-    return f"WITH k AS ({ROWS}) SELECT * FROM ({model.text.replace('src.k', 'k')})"
+    assert model.written.text, f"{query} is not run as it is written"
+    return f"WITH k AS ({ROWS}) SELECT * FROM ({model.written.text.replace('src.k', 'k')})"
 
 
 OTHERS = [
@@ -152,8 +152,8 @@ def test_a_field_in_having_is_that_of_the_output_or_that_of_the_column() -> None
 
 
 def test_a_struct_of_columns_reads_these_columns_only() -> None:
-    assert read("SELECT MAX_BY(a, STRUCT(id, k.a)) AS z FROM src.k").misread == ""
-    assert read("SELECT TO_JSON(STRUCT(s.a, id + 1)) AS z FROM src.k").misread == ""
+    assert read("SELECT MAX_BY(a, STRUCT(id, k.a)) AS z FROM src.k").written.misread == ""
+    assert read("SELECT TO_JSON(STRUCT(s.a, id + 1)) AS z FROM src.k").written.misread == ""
 
 
 def test_a_call_keeps_its_brackets_in_what_spark_is_given() -> None:

@@ -12,6 +12,7 @@ from mergeplan.planner.engine.spark.connect.admission import ReadScope
 from mergeplan.planner.errors import ProjectErrors, RequestError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import strip_default_catalog
+from mergeplan.planner.model.written_query import WrittenQuery
 from mergeplan.planner.naming import Naming, Suffix
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.render import render_model
@@ -74,14 +75,14 @@ def test_a_query_and_its_text_call_a_table_by_its_name_however_it_is_written() -
     model = query("SELECT Lake.shop.b.x, Ice.Shop.C.x FROM lake.shop.b JOIN Ice.Shop.C USING (x)")
 
     assert model.depends_on == ("ice.shop.c", "shop.b")
-    assert " ".join(model.text.split()) == "SELECT shop.b.x, ice.shop.c.x FROM shop.b JOIN ice.shop.c USING (x)"
+    assert " ".join(model.written.text.split()) == "SELECT shop.b.x, ice.shop.c.x FROM shop.b JOIN ice.shop.c USING (x)"
     assert model.sql == query("SELECT shop.b.x, ice.shop.c.x FROM shop.b JOIN ice.shop.c USING (x)").sql
 
 
 def test_a_column_of_a_struct_is_not_taken_for_a_table_in_the_default_catalog() -> None:
     model = query("SELECT lake.shop.b AS x, b.y FROM shop.t AS lake, shop.b")
 
-    assert "lake.shop.b AS x" in model.text
+    assert "lake.shop.b AS x" in model.written.text
     assert "lake.shop.b AS x" in model.sql
 
 
@@ -180,7 +181,7 @@ def test_a_model_takes_the_format_of_its_catalog(tmp_path: Path) -> None:
     }
     project = write_project(tmp_path, models, f"config: {{{ICEBERG}: jdbc}}")
 
-    assert {name: each.table_format for name, each in project.models.items()} == {
+    assert {name: each.storage.table_format for name, each in project.models.items()} == {
         "lake.shop.a": "iceberg",
         "shop.b": "",
     }
@@ -276,7 +277,7 @@ def test_tables_that_were_built_before_names_had_catalogs_are_not_built_again() 
 
 def test_a_model_of_an_old_state_reads_the_table_of_its_environment() -> None:
     old = Model("shop.c", read(TEXTS[0]).kind, "m.sql", 1, "", "SELECT x FROM shop.a", depends_on=("shop.a",),
-                text="SELECT x FROM spark_catalog.shop.a")  # fmt: skip
+                written=WrittenQuery(text="SELECT x FROM spark_catalog.shop.a"))  # fmt: skip
 
     assert render_model(as_named(old), {"shop.a": "p.a__1"}, {}, None, NOW) == "SELECT x FROM p.a__1 AS a"
 

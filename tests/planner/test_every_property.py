@@ -6,13 +6,17 @@ A property that is read and has no row here fails these tests, and so does a fie
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Fill, Kind
-from mergeplan.planner.model.model import AuditCall, Column, History, Model, PythonCode, Seed, SignalCall, Statement
+from mergeplan.planner.model.model import Column, History, Model, PythonCode, Seed
+from mergeplan.planner.model.property import replace_settings, setting_parts
+from mergeplan.planner.model.schedule import SignalCall
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.parsing.definitions import kinds
 from mergeplan.planner.parsing.files import model_file as parse
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
@@ -310,12 +314,11 @@ NOT_ITSELF = set(
 
 @pytest.mark.parametrize("name", FIELDS)
 def test_another_value_of_a_field_is_an_edit(name: str) -> None:
-    after = replace(ANY, **{name: FIELDS[name]})  # type: ignore[arg-type]  # by name
-    after = replace(after, start_moves=True) if name == "start_text" else after
+    after = replace_settings(ANY, {name: FIELDS[name]} | ({"start_moves": True} if name == "start_text" else {}))
 
     assert is_edited(ANY, after)
     assert is_edited(after, ANY)
 
 
 def test_no_field_is_left_out() -> None:
-    assert {field.name for field in fields(Model)} == FIELDS.keys() | NOT_ITSELF
+    assert setting_parts(Model).keys() == FIELDS.keys() | NOT_ITSELF

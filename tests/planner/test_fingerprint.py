@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import field, make_dataclass, replace
+from dataclasses import field, make_dataclass
 from typing import Any
 
 import pytest
 
 from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import (
-    AuditCall,
-    Column,
-    DbtVersions,
-    History,
-    Model,
-    PythonCode,
-    Seed,
-    SignalCall,
-    Statement,
-)
+from mergeplan.planner.model.model import Column, DbtVersions, History, Model, PythonCode, Seed
+from mergeplan.planner.model.property import read_setting, replace_settings
+from mergeplan.planner.model.schedule import SignalCall
+from mergeplan.planner.model.statement import Statement
 
 from .fingerprints import QUERY, make_pins, model_hashes, read_pins
 
@@ -77,11 +71,13 @@ def test_a_field_that_a_class_gets_later_is_written_only_where_it_is_set(value: 
 @pytest.mark.parametrize(("name", "value"), FIELDS)
 def test_a_field_that_a_class_gets_later_leaves_fingerprints_and_versions(name: str, value: Any) -> None:
     made = Model("s.t", KINDS.get(name, Kind.FULL), "", 1, "", "" if name in ("seed", "python") else QUERY)
-    made = replace(made, unique_key=("id",) if name == "history" else (), columns=(Column("id", "int"),))
-    several = isinstance(getattr(made, name), tuple)
+    made = replace_settings(
+        made, {"unique_key": ("id",) if name == "history" else (), "columns": (Column("id", "int"),)}
+    )
+    several = isinstance(read_setting(made, name), tuple)
     sides: list[dict[str, Any]] = [{name: (one,) if several else one} for one in (value, extend(value)(**vars(value)))]
 
-    today, later = (model_hashes(replace(made, **side)) for side in sides)
+    today, later = (model_hashes(replace_settings(made, side)) for side in sides)
 
     assert today == later
 

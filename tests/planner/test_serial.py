@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.semantics.shape import Reads, Shape
-from mergeplan.planner.serial import decode_json, encode_json
+from mergeplan.planner.serial import EMBEDDED, decode_json, encode_json
 from mergeplan.planner.snapshot.snapshot import Snapshot
+from tests.planner.test_every_property import FIELDS
 
 st.register_type_strategy(datetime, st.datetimes(timezones=st.just(UTC)))
 st.register_type_strategy(Cron, st.sampled_from(["@daily", "0 * * * *"]).map(Cron))
@@ -32,6 +35,35 @@ def test_defaults_are_left_out_so_that_a_new_field_changes_no_old_text() -> None
     model = Model("s.a", Kind.FULL, "a.sql", 1, "SELECT 1")
 
     assert encode_json(model) == {"name": "s.a", "kind": "FULL", "path": "a.sql", "line": 1, "source": "SELECT 1"}
+
+
+def test_the_json_of_a_model_names_its_settings_and_no_part() -> None:
+    made = replace_settings(Model("s.a", Kind.FULL, "a.sql", 1, "SELECT 1"), FIELDS)
+
+    data = encode_json(made)
+
+    assert data.keys() == FIELDS.keys() | {"name", "path", "line", "source"}
+    assert decode_json(Model, json.loads(json.dumps(data))) == made
+
+
+@dataclass(frozen=True)
+class Layout:
+    cut: tuple[str, ...] = ()
+    form: str = "a"
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    layout: Layout = field(default=Layout(), metadata=EMBEDDED)
+
+
+@pytest.mark.parametrize("table", [Table("t"), Table("t", Layout(("id",))), Table("t", Layout((), "b"))])
+def test_the_fields_of_a_part_are_written_beside_those_of_the_whole(table: Table) -> None:
+    data = encode_json(table)
+
+    assert "layout" not in data
+    assert decode_json(Table, json.loads(json.dumps(data))) == table
 
 
 @pytest.mark.parametrize("data", [{"name": 1, "kind": "FULL"}, {"name": "s.a", "kind": "ODD"}, {"unknown": 1}])

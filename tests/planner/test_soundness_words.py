@@ -46,8 +46,10 @@ def judge_texts(bench: Bench, cases: list[Case]) -> tuple[list[Answer], list[str
 
 
 def write_texts(case: Case) -> str:
-    models = (name for name, model in case.after.items() if model.text)
-    return "\n".join(f"{name}\n  was {case.before[name].text}\n  is  {case.after[name].text}" for name in models)
+    models = (name for name, model in case.after.items() if model.written.text)
+    return "\n".join(
+        f"{name}\n  was {case.before[name].written.text}\n  is  {case.after[name].written.text}" for name in models
+    )
 
 
 @pytest.mark.parametrize("block", range(max(CASES // BLOCK, 1)))

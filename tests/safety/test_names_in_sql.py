@@ -6,7 +6,6 @@ Only what a model's own SQL says is searched for functions that Spark may not ca
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.engine.table import time_partitioning
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import no_rows
 from mergeplan.planner.project.loader import load_project
@@ -56,7 +56,8 @@ def test_a_format_of_times_calls_no_function(tmp_path: Path) -> None:
     (tmp_path / "models/a.sql").write_text(
         "MODEL (name s.a, kind INCREMENTAL_BY_TIME_RANGE (time_column (ds, 'yyyy')));\nSELECT '2026' AS ds, 1 AS x"
     )
-    model = replace(load_project(tmp_path, NOW).models["s.a"], time_format="'), reflect('x', 'y'), ('")
+    model = load_project(tmp_path, NOW).models["s.a"]
+    model = replace_settings(model, {"time_format": "'), reflect('x', 'y'), ('"})
     interval = Interval(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
 
     tree = spark_tree(_rows_query(model, "s.t", interval))

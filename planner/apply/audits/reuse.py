@@ -67,7 +67,7 @@ def run_kept_audits(
     Audits that passed and still hold are not run.
     """
     model, store = snapshot.model, reuse.store
-    for call in model.audits:
+    for call in model.checks.audits:
         if not is_enabled(call, options.audits):
             continue
         sql = audit_query(model, call, snapshot.table, interval, options)

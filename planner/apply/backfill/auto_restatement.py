@@ -27,7 +27,7 @@ def due_to_restate(
     """Return the names of models whose `auto_restatement_cron` ticked since their table was last shown or restated."""
     names = []
     for name, snapshot in sorted(shown_snapshots.items()):
-        cron = snapshot.model.auto_restatement_cron
+        cron = snapshot.model.policy.auto_restatement_cron
         if cron is not None and snapshot.table in since and cron.floor(now) > since[snapshot.table]:
             names.append(name)
     return tuple(names)
@@ -40,7 +40,7 @@ def restate_due(
 
     A table that prod shows too is left to prod's own run.
     """
-    automatic = {s.table for s in environment.snapshots.values() if s.model.auto_restatement_cron is not None}
+    automatic = {s.table for s in environment.snapshots.values() if s.model.policy.auto_restatement_cron is not None}
     if not automatic:
         return ()
     restated = []
@@ -59,8 +59,8 @@ def restate_due(
 
 def _plan_restatement(environment: Environment, store: StateStore, name: str, now: datetime) -> Plan | None:
     model, window = environment.snapshots[name].model, Window(now)
-    if model.auto_restatement_intervals is not None:
-        start = units_before(model, window.due(model), model.auto_restatement_intervals)
+    if model.policy.auto_restatement_intervals is not None:
+        start = units_before(model, window.due(model), model.policy.auto_restatement_intervals)
         window = replace(window, start=start)
     loaded = Loaded(store.intervals.load_timelines([snapshot.table for snapshot in environment.snapshots.values()]))
     try:

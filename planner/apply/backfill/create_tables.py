@@ -45,7 +45,7 @@ def create_tables(stage: CreateStage, plan: Plan, context: ApplyContext) -> tupl
         creation.run(missing)
     created = {snapshot.name for snapshot in missing}
     for name, change in changes.items():
-        if change.new and change.new.model.contract and name not in created:
+        if change.new and change.new.model.checks.contract and name not in created:
             table_columns(layout, context.engine, change.new)
     if not missing:
         context.emit(StageSkipped(Stage.CREATE, "all tables exist"))
@@ -112,7 +112,7 @@ class Creation:
                 ),
             ):
                 if snapshot.kind.is_view:
-                    view = ViewText(name, layout.query(model, None), model.description, columns)
+                    view = ViewText(name, layout.query(model, None), model.metadata.description, columns)
                     self.engine.catalog.swap_view(view)
                 else:
                     is_new = self.engine.tables.create(physical_table(snapshot, columns))
@@ -176,7 +176,7 @@ class Creation:
     def _dry_run_merge(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         """Raise QueryError if Spark refuses the merge of a batch into the table."""
         model = snapshot.model
-        if model.unique_key:
+        if model.by_key.unique_key:
             query = self.layout.query(model, ONCE[0], empty_relation(columns) if model.reads_itself else "")
             sql = merge_query(model, query, snapshot.table, columns, ONCE[0], self.layout.now)
             self.engine.engine_for(model.gateway).schema(sql)

@@ -149,7 +149,7 @@ class TableWriter:
                 failed.set()
                 raise
 
-        at_once = min(task.snapshot.model.batch_concurrency or 1, len(todo))
+        at_once = min(task.snapshot.model.batches.batch_concurrency or 1, len(todo))
         if at_once == 1:  # in this thread: a catalog connects again for every new thread
             for index in range(len(todo)):
                 step(index)
@@ -206,7 +206,7 @@ class TableWriter:
             audited, _ = self._check_audits(results, snapshot, interval, lease, partial(take_back, batch))
             model = snapshot.model
             # a unit that is not over counts as missing still
-            end = model.cron.cut(self.layout.now) if model.allow_partials else interval.end
+            end = model.cron.cut(self.layout.now) if model.schedule.allow_partials else interval.end
             for over in build_timeline(interval.start, min(interval.end, end)):
                 self.store.intervals.record(table.name, over, lease=lease)
             seconds = time.monotonic() - started

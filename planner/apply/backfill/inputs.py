@@ -58,7 +58,7 @@ def inputs_of(
     snapshot = task.snapshot
     if (
         task.copies
-        or snapshot.model.allow_partials
+        or snapshot.model.schedule.allow_partials
         or task.late
         or len(todo) != 1
         or not _follows_from_tables(snapshot)
@@ -97,6 +97,6 @@ def _follows_from_tables(snapshot: Snapshot) -> bool:
     model, meaning = snapshot.model, snapshot.meaning
     if snapshot.kind.fill is not Fill.WHOLE or model.python or model.materialization:
         return False
-    if model.pre_statements or model.post_statements or model.allow_partials:
+    if model.statements.around or model.schedule.allow_partials:
         return False
     return meaning is not None and not meaning.volatile and not meaning.volatile_rows

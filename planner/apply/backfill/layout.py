@@ -13,7 +13,8 @@ from uuid import uuid4
 
 from mergeplan.planner.errors import Place, QueryError
 from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge_intervals, subtract_intervals
-from mergeplan.planner.model.model import Model, SignalCall
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import locate_error, no_rows, render_model, stage_statements
@@ -47,9 +48,9 @@ class PythonRows(Protocol):
 
 def reads_projections(model: Model, embedded: Mapping[str, Model]) -> bool:
     """Return True for a model whose texts may use unnamed columns: it reads only the columns by which it was judged."""
-    texts = [model.sql, *(statement.query for statement in (*model.pre_statements, *model.post_statements))]
+    texts = [model.sql, *(statement.query for statement in model.statements.around)]
     texts += [embedded[name].sql for name in _list_embedded(model, embedded)]
-    is_named = not model.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text)
+    is_named = not model.written.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text)
     return not is_named and not any(map(_TABLE_ONLY.search, texts))
 
 
@@ -119,12 +120,12 @@ class Layout:
         self, snapshot: Snapshot, stage: str, interval: Interval | None
     ) -> tuple[Sequence[str], Sequence[str]]:
         model = snapshot.model
-        if not model.pre_statements and not model.post_statements:
+        if not model.statements.around:
             return (), ()  # writing all dates as SQL takes longer than any statement of the state
         values, tables = dates(interval, self.now), self._tables_read_by(model)
         pre_statements, post_statements = (
             stage_statements(listed, stage, snapshot.table, values, tables, self.models_to_embed)
-            for listed in (model.pre_statements, model.post_statements)
+            for listed in (model.statements.pre_statements, model.statements.post_statements)
         )
         return pre_statements, post_statements
 
@@ -156,17 +157,18 @@ class Layout:
         """
         copied = tuple(batch for batch in cut if not subtract_intervals((batch,), copies))
         uncopied_time = merge_intervals(batch for batch in cut if batch not in copied)
-        if not model.signals or not uncopied_time:
+        signals = model.schedule.signals
+        if not signals or not uncopied_time:
             return cut, ()
         assert self.python is not None
-        late = subtract_intervals(uncopied_time, self.python.ready(model.signals, uncopied_time, model, self.tables))
+        late = subtract_intervals(uncopied_time, self.python.ready(signals, uncopied_time, model, self.tables))
         if not late:
             return cut, ()
         if not model.kind.is_incremental:
             return copied, uncopied_time
         if model.is_order_dependent:  # later batches build on the late ones
             late = subtract_intervals(uncopied_time, build_timeline(uncopied_time[0].start, late[0].start))
-        return (*copied, *batches(model.cron, subtract_intervals(uncopied_time, late), model.batch_size)), late
+        return (*copied, *batches(model.cron, subtract_intervals(uncopied_time, late), model.batches.batch_size)), late
 
     def reads(self, name: str) -> frozenset[str]:
         """Return the models whose tables a model's query reads, also through embedded models."""

@@ -43,10 +43,11 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
             columns = apply_declared_columns(model, columns)
             if model.sql:
                 check_table_reads(model, read, sql)
-    if model.kind.is_by_time and model.time_column not in (column.name for column in columns):
-        raise ProjectError(f"{model.name} has no column `{model.time_column}`.", place=model.place, hint=TIME_HINT)
+    if model.kind.is_by_time and model.by_time.time_column not in (column.name for column in columns):
+        message = f"{model.name} has no column `{model.by_time.time_column}`."
+        raise ProjectError(message, place=model.place, hint=TIME_HINT)
     check_columns(model, columns)
-    comments = dict(model.column_descriptions)
+    comments = dict(model.metadata.column_descriptions)
     columns_by_name = {
         c.name: Column(c.name, c.type, comments.get(c.name, "")) for c in (*columns, *model.history_columns)
     }
@@ -70,7 +71,7 @@ def _own_columns(layout: Layout, engine: Engine, model: Model) -> tuple[Column, 
 
 def check_contract(model: Model, query_columns: tuple[Column, ...]) -> None:
     """Raise ProjectError if a model has a contract and its query returns other columns or types than declared."""
-    if not model.contract:
+    if not model.checks.contract:
         return
     declared, returned = ({c.name: normalize_type(c.type) for c in side} for side in (model.columns, query_columns))
     for name in (*declared, *returned):

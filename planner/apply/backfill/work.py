@@ -63,16 +63,16 @@ def batches_of(task: BackfillTask, loaded_time: Timeline) -> tuple[Interval, ...
     if not model.kind.is_incremental:
         return (Interval(task.missing[0].start, task.missing[-1].end),)
     reached = add_lookback(
-        model.cron, subtract_intervals(remaining_time, task.copies), model.lookback, task.missing[0].start
+        model.cron, subtract_intervals(remaining_time, task.copies), model.batches.lookback, task.missing[0].start
     )
     copied = subtract_intervals(intersect_intervals(remaining_time, task.copies), reached)
-    return (*copied, *batches(model.cron, reached, model.batch_size))
+    return (*copied, *batches(model.cron, reached, model.batches.batch_size))
 
 
 def not_ready(model: Model, late: Timeline) -> Refused:
-    names = " and ".join(f"`{call.name}`" for call in model.signals)
+    names = " and ".join(f"`{call.name}`" for call in model.schedule.signals)
     message = f"{model.name} waits for {names}: {late[0]} is not ready yet."
-    return Refused(message, place=model.locate(model.signals[0].name, in_block=True), hint="Run again later.")
+    return Refused(message, place=model.locate(model.schedule.signals[0].name, in_block=True), hint="Run again later.")
 
 
 def audit_failure(model: Model, audit: AuditResult) -> Failure:

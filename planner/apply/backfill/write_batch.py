@@ -54,7 +54,7 @@ class Batch:
         It returns the table's columns if the model ignores some that come or go.
         """
         sql = self.layout.query(self.model, self.interval, own) if own and self.model.python is None else default_sql
-        if "ignore" not in (self.model.on_destructive_change, self.model.on_additive_change):
+        if "ignore" not in (self.model.policy.on_destructive_change, self.model.policy.on_additive_change):
             return sql
         columns = tuple(column for column in self.table.columns if column not in self.model.history_columns)
         return add_missing_columns(sql, self.engine.engine_for(self.table.gateway).schema(sql), columns)

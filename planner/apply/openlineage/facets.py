@@ -75,8 +75,8 @@ class Scene:
             facets |= build_facet("version", datasetVersion=snapshot.version) | build_facet(
                 "symlinks", identifiers=[table]
             )
-        if snapshot is not None and snapshot.model.description:
-            facets |= build_facet("documentation", description=snapshot.model.description)
+        if snapshot is not None and snapshot.model.metadata.description:
+            facets |= build_facet("documentation", description=snapshot.model.metadata.description)
         if output:
             facets |= self._column_lineage_facet(model)
         return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
@@ -89,7 +89,7 @@ class Scene:
         about = self.models[model]
         facets = build_facet("jobType", processingType="BATCH", integration="MERGEPLAN", jobType="MODEL")
         facets |= build_facet("sql", query=about.sql) if about.sql else {}
-        facets |= build_facet("ownership", owners=[{"name": about.owner}]) if about.owner else {}
+        facets |= build_facet("ownership", owners=[{"name": about.metadata.owner}]) if about.metadata.owner else {}
         return {"namespace": self.namespace, "name": self.name(model), "facets": facets}
 
     def time(self, model: str) -> Json:
@@ -112,7 +112,7 @@ class Scene:
         types = dict(table.types)
         if model in self.models:
             types |= {column.name: column.type for column in self.models[model].columns}
-            comments = dict(self.models[model].column_descriptions)
+            comments = dict(self.models[model].metadata.column_descriptions)
         else:
             comments = {}
         return build_facet(

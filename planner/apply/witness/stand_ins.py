@@ -205,4 +205,4 @@ def _interval_of(model: Model) -> Interval | None:
     if model.kind.is_incremental:
         return BATCH
     end = model.cron.cut(MOMENT)
-    return Interval(EPOCH, min(end, model.end) if model.end else end)
+    return Interval(EPOCH, min(end, model.schedule.end) if model.schedule.end else end)

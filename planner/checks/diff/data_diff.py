@@ -227,9 +227,9 @@ def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str
 
     The key is the grain, else the unique key, if both tables have all of it.
     """
-    names = () if model.delete_insert else model.unique_key  # there a key has several rows
+    names = () if model.by_key.delete_insert else model.by_key.unique_key  # there a key has several rows
     unique = [ColumnName.parse(key) for key in names]  # None for an expression, which is no column
-    declared = [key for key in (model.grain, unique) if key]
+    declared = [key for key in (model.metadata.grain, unique) if key]
     fits = next((tuple(filter(None, key)) for key in declared if set(key) <= set(columns)), ())
     if fits:
         return fits, ""

@@ -121,7 +121,7 @@ def _add_batch_steps(branch: Tree, plan: Plan, stages: Stages) -> None:
         table = branch.add(_target_text(plan, task.snapshot))
         if task.snapshot.kind.is_stored:
             table.add(_backfill_step_text(task))
-        for audit in task.snapshot.model.audits:
+        for audit in task.snapshot.model.checks.audits:
             table.add(f"Run '{audit.name}' audit")
     for kept in stages.audit.tables:
         table = branch.add(_target_text(plan, kept.snapshot))

@@ -112,7 +112,7 @@ def dag_html(models: Mapping[str, Model], parents: Mapping[str, Sequence[str]]) 
             start_x, start_y = places[parent][0] + width[parent], places[parent][1] + BOX // 2
             bend, middle = (start_x + x) // 2, y + BOX // 2
             paths.append(f'<path d="M{start_x} {start_y} C{bend} {start_y} {bend} {middle} {x} {middle}"/>')
-        about = f"<title>{escape(model.description or model.path)}</title>"
+        about = f"<title>{escape(model.metadata.description or model.path)}</title>"
         box = f'<rect x="{x}" y="{y}" width="{width[name]}" height="{BOX}" rx="6"/>'
         title = f'<text x="{x + 12}" y="{y + 19}">{escape(name)}</text>'
         kind = f'<text x="{x + 12}" y="{y + 34}">{model.kind}</text>'

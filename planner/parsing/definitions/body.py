@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.model.model import Statement
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.parsing.definitions.statements import (
     is_needless,
     read_statement,

@@ -61,22 +61,23 @@ def reading_itself(model: Model, place: Located) -> Model:
         *kinds, last = (candidate for candidate in Kind if candidate.traits.may_read_itself)
         hint = f"Kinds that can: {', '.join(kinds)} and {last}."
         raise ProjectError(message, place=place, hint=hint)
-    return replace(model, reads_itself=True, batch_size=model.batch_size or 1, batch_concurrency=1)
+    batches = replace(model.batches, batch_size=model.batches.batch_size or 1, batch_concurrency=1)
+    return replace(model, reads_itself=True, batches=batches)
 
 
 def apply_settings(model: Model, kind_prop: Property, options: dict[str, Property]) -> Model:
-    if model.kind.traits.always_forward_only and not model.forward_only:
+    if model.kind.traits.always_forward_only and not model.policy.forward_only:
         raise options["forward_only"].error(f"{model.kind} is always forward-only.", "Remove `forward_only`.")
     if model.kind.fill not in (Fill.KEY, Fill.HISTORY):
         return model
     if "unique_key" not in options:
         raise kind_prop.error(f"{model.kind} needs a `unique_key`.", f"Write `kind {model.kind} (unique_key id)`.")
-    if model.batch_concurrency not in (None, 1):
+    if model.batches.batch_concurrency not in (None, 1):
         message = f"`batch_concurrency` of {model.kind} can only be 1: each batch builds on the one before."
         raise options["batch_concurrency"].error(message)
     if model.kind.fill is Fill.HISTORY:
         return replace(model, history=_read_history(model.kind, kind_prop, options))
-    if model.delete_insert:
+    if model.by_key.delete_insert:
         conflicting_keys = ("when_matched", "merge_filter", "null_safe_key")
         if conflict := next((options[key] for key in conflicting_keys if key in options), None):
             raise conflict.error(f"`{conflict.key}` does not go with `delete_insert`: no row of the table is updated.")

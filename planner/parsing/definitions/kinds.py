@@ -16,6 +16,7 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.csv_nulls import DBT_NULLS, PANDAS_NULLS
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import PROPERTIES, Model, Seed
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, read_custom
 from mergeplan.planner.parsing.definitions.incremental import (
     KEYS,
@@ -86,7 +87,7 @@ def _apply_kind_settings(model: Model, kind: Kind, kind_prop: Property, options:
     values = {key: readers[key](prop) for key, prop in options.items() if key in readers}
     keeps = kind.keeps_history
     values = {"forward_only": keeps or kind.traits.always_forward_only, "disable_restatement": keeps, **values}
-    return SETTINGS[kind][1](replace(model, kind=kind, **values), kind_prop, options)
+    return SETTINGS[kind][1](replace_settings(model, {"kind": kind, **values}), kind_prop, options)
 
 
 def _setting_keys(kind: Kind) -> tuple[str, ...]:
@@ -105,7 +106,7 @@ def _time_range(model: Model, kind_prop: Property, options: dict[str, Property])
         hint = "Write `kind INCREMENTAL_BY_TIME_RANGE (time_column event_date)`."
         raise kind_prop.error("INCREMENTAL_BY_TIME_RANGE needs a `time_column`.", hint)
     column, time_format = _time_column(options["time_column"])
-    return replace(model, time_column=column, time_format=time_format)
+    return replace(model, by_time=replace(model.by_time, time_column=column, time_format=time_format))
 
 
 def _time_column(prop: Property) -> tuple[str, str]:

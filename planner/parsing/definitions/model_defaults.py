@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import read_setting, replace_settings
 from mergeplan.planner.parsing.definitions.body import Around, StatementTokens
 from mergeplan.planner.parsing.definitions.properties import Property
 from mergeplan.planner.parsing.sql.tokens import SourceText, statements, tokenize
@@ -62,15 +62,8 @@ def select_defaults(defaults: Iterable[Property], own: Iterable[str]) -> tuple[P
 
 def merge_properties(model: Model, general: Model) -> Model:
     """Return the model with the properties of tables and views that the defaults, read into `general`, add to it."""
-    return replace(
-        model,
-        physical_properties=_merge_pairs(general.physical_properties, model.physical_properties),
-        virtual_properties=_merge_pairs(general.virtual_properties, model.virtual_properties),
-    )
-
-
-def _merge_pairs(general: tuple[tuple[str, str], ...], own: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((dict(general) | dict(own)).items()))
+    merged = {key: dict(read_setting(general, key)) | dict(read_setting(model, key)) for key in MERGED}
+    return replace_settings(model, {key: tuple(sorted(pairs.items())) for key, pairs in merged.items()})
 
 
 def _format_kind(value: dict[str, Any], document: Document) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import AuditCall
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.body import Around, Macros, StatementTokens
 from mergeplan.planner.parsing.definitions.materializations.classes import NONE, Materializations

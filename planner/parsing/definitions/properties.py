@@ -14,7 +14,8 @@ from sqlglot.errors import TokenError as SqlTokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
-from mergeplan.planner.model.model import AuditCall, Column
+from mergeplan.planner.model.checks import AuditCall
+from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import ColumnName, quote_field, quote_fields
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, split_commas
 

@@ -7,7 +7,7 @@ import json
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from mergeplan.planner.model.model import SignalCall
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.parsing.definitions.properties import Property, list_items, read_properties
 from mergeplan.planner.parsing.sql.tokens import Tokens, closing, parse_tokens
 

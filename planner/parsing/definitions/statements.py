@@ -14,7 +14,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.model.model import Statement
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.misreading import misreading_digest

@@ -263,8 +263,5 @@ def _require_mapping(document: Document, key_path: Path, value: object) -> Mappi
 def _check_keys(document: Document, key_path: Path, fields: Mapping[str, object], known_keys: Words) -> None:
     for key in fields:
         if key not in known_keys:
-            raise _unknown_key(document, key_path, str(key), known_keys)
-
-
-def _unknown_key(document: Document, key_path: Path, key: str, known_keys: Words) -> ProjectError:
-    return document.error((*key_path, key), f"`{key}` is not a key of a unit test.", did_you_mean(key, known_keys))
+            hint = did_you_mean(str(key), known_keys)
+            raise document.error((*key_path, str(key)), f"`{key}` is not a key of a unit test.", hint)

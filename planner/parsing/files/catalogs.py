@@ -102,10 +102,10 @@ def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
 
 
 def _apply_catalog_format(model: Model, own: Catalog, name: str, place: Located) -> Model:
-    if not model.table_format and own.table_format:
-        return replace(model, table_format=own.table_format)
-    if name and model.table_format not in TABLE_FORMATS:
-        form_text = "of plain files" if model.table_format else "without `table_format`"
+    if not model.storage.table_format and own.table_format:
+        return replace(model, storage=replace(model.storage, table_format=own.table_format))
+    if name and model.storage.table_format not in TABLE_FORMATS:
+        form_text = "of plain files" if model.storage.table_format else "without `table_format`"
         raise ProjectError(
             f"A table {form_text} cannot be in the catalog `{name}`: `{model.name}`.",
             place=place,

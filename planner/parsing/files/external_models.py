@@ -8,8 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.checks import AuditCall, Checks
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.model.metadata import Metadata
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.definitions.audits.audits import audit_call
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
@@ -75,19 +78,19 @@ def _read_model(document: Document, text: str, defaults: Defaults, index: int, n
         columns=_external_columns(document, index, entry.get("columns") or {}, dialect),
         open_columns=_is_partial(document, index, entry.get("partial_columns")),
         cron=Cron(defaults.cron),
-        start=start,
-        start_moves=moving,
-        start_text=text_of(entry["start"]) if moving else "",
-        audits=_read_audits(document, (index, "audits"), entry.get("audits")),
-        column_descriptions=_read_descriptions(document, index, entry.get("column_descriptions") or {}),
-        description=str(entry.get("description") or ""),
-        stamp=str(entry.get("stamp") or ""),
-        owner=str(entry.get("owner") or defaults.owner),
-        tags=_read_texts(document, (index, "tags"), entry.get("tags")),
-        grain=(
-            *map(_unquote_column, _read_texts(document, (index, "grain"), entry.get("grain"))),
-            *_grain_columns(_read_texts(document, (index, "grains"), entry.get("grains"))),
+        schedule=Schedule(start=start, start_moves=moving, start_text=text_of(entry["start"]) if moving else ""),
+        checks=Checks(audits=_read_audits(document, (index, "audits"), entry.get("audits"))),
+        metadata=Metadata(
+            column_descriptions=_read_descriptions(document, index, entry.get("column_descriptions") or {}),
+            description=str(entry.get("description") or ""),
+            owner=str(entry.get("owner") or defaults.owner),
+            tags=_read_texts(document, (index, "tags"), entry.get("tags")),
+            grain=(
+                *map(_unquote_column, _read_texts(document, (index, "grain"), entry.get("grain"))),
+                *_grain_columns(_read_texts(document, (index, "grains"), entry.get("grains"))),
+            ),
         ),
+        stamp=str(entry.get("stamp") or ""),
     )
 
 

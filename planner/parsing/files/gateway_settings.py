@@ -92,7 +92,7 @@ def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
 
 
 def _zone_statement(model: Model) -> str:
-    heads = (statement.head for statement in (*model.pre_statements, *model.post_statements))
+    heads = (statement.head for statement in model.statements.around)
     zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
     return next((text for text, zone in zones if not is_utc(zone.strip("'\"` "))), "")
 
@@ -100,7 +100,7 @@ def _zone_statement(model: Model) -> str:
 def _needs_utc(model: Model) -> str:
     if model.kind.is_incremental:
         return "is computed by intervals in UTC"
-    statements = (*model.pre_statements, *model.post_statements)
+    statements = model.statements.around
     texts = (model.sql, *(text for statement in statements for text in (statement.head, statement.query)))
     first_match = next((match for text in texts if (match := _BARE.search(text))), None)
     return (

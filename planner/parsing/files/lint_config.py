@@ -106,7 +106,7 @@ def select_rules(config: LinterConfig, document: Document, own: Mapping[str, Own
 
 
 def check_ignored(model: Model, own: Collection[str]) -> None:
-    for name in model.ignored_rules:
+    for name in model.checks.ignored_rules:
         if name != ALL and name not in {*BUILT_IN, *own}:
             place = model.locate("ignored_rules", in_block=True)
             raise ProjectError(
@@ -115,7 +115,7 @@ def check_ignored(model: Model, own: Collection[str]) -> None:
 
 
 def applicable_rules(rules: Chosen, model: Model) -> Chosen:
-    ignored = frozenset(model.ignored_rules)
+    ignored = frozenset(model.checks.ignored_rules)
     if ALL in ignored:
         return Chosen(ignored=frozenset(ALWAYS))
     return Chosen(rules.errors - ignored, rules.warnings - ignored, rules.own, rules.ignored | ignored)

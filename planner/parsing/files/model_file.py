@@ -18,8 +18,14 @@ from sqlglot.tokenizer_core import Token
 
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.change_policy import ChangePolicy
+from mergeplan.planner.model.checks import Checks
 from mergeplan.planner.model.kind import Fill, Kind
-from mergeplan.planner.model.model import PROPERTIES, Audit, Model, Statement
+from mergeplan.planner.model.metadata import Metadata
+from mergeplan.planner.model.model import PROPERTIES, Audit, Model
+from mergeplan.planner.model.property import replace_settings
+from mergeplan.planner.model.schedule import Schedule
+from mergeplan.planner.model.statement import Statement, Statements
 from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
 from mergeplan.planner.parsing.definitions.blueprints import read_blueprints, split_header
@@ -127,11 +133,7 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
 
 def _reads_interval(model: Model) -> bool:
     """Return True if a query or a statement reads the start or end of its interval; in doubt too."""
-    around = (
-        text
-        for statement in (*model.pre_statements, *model.post_statements)
-        for text in (statement.head, statement.query)
-    )
+    around = (text for statement in model.statements.around for text in (statement.head, statement.query))
     return any(map(_INTERVAL.search, (model.sql, *around)))
 
 
@@ -145,9 +147,7 @@ def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
     model = replace(
         model,
-        pre_statements=body.pre_statements,
-        post_statements=body.post_statements,
-        on_virtual_update=body.on_virtual_update,
+        statements=Statements(body.pre_statements, body.post_statements, body.on_virtual_update),
         depends_on=tuple(sorted({*model.depends_on, *body.reads})),
     )
     if model.name in body.reads:
@@ -242,14 +242,13 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
         source=source.text,
         dialect=source.dialect,
         cron=Cron(defaults.cron),
-        start=defaults.start,
-        start_moves=defaults.start_moves,
-        start_text=defaults.start_text,
-        audits=defaults.audits,
-        owner=defaults.owner,
-        description="\n".join(line.strip() for line in header[0].comments),
-        on_destructive_change=defaults.on_destructive_change or Model.on_destructive_change,
-        on_additive_change=defaults.on_additive_change or Model.on_additive_change,
+        schedule=Schedule(start=defaults.start, start_moves=defaults.start_moves, start_text=defaults.start_text),
+        checks=Checks(audits=defaults.audits),
+        metadata=Metadata(owner=defaults.owner, description="\n".join(line.strip() for line in header[0].comments)),
+        policy=ChangePolicy(
+            on_destructive_change=defaults.on_destructive_change or ChangePolicy.on_destructive_change,
+            on_additive_change=defaults.on_additive_change or ChangePolicy.on_additive_change,
+        ),
     )
     own_properties = block(source, expand_block(source, header, scope))
     properties = [*select_defaults(defaults.properties, (prop.key for prop in own_properties)), *own_properties]
@@ -271,8 +270,9 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
         if prop.key in MERGED and keys[prop.key] is not prop:
             model = merge_properties(model, _READERS[prop.key](Model("", model.kind, "", 0, ""), prop, defaults))
     _check_together(model, keys)
-    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and model.batch_concurrency is None and not model.reads_itself:
-        model = replace(model, batch_concurrency=defaults.batch_concurrency)
+    batches = model.batches
+    if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and batches.batch_concurrency is None and not model.reads_itself:
+        model = replace(model, batches=replace(batches, batch_concurrency=defaults.batch_concurrency))
     return model if "enabled" not in keys or read_boolean(keys["enabled"]) else None
 
 
@@ -292,10 +292,10 @@ def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
 
 
 def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
-    if model.kind.fill is Fill.PARTITION and not model.partitioned_by:
+    if model.kind.fill is Fill.PARTITION and not model.storage.partitioned_by:
         raise keys["kind"].error(f"{model.kind} needs `partitioned_by`.", "Write `partitioned_by (region)` in MODEL.")
-    form = FORMATS.get(model.table_format)
-    if form is not None and form.has_log and model.storage_format not in form.files:
+    form = FORMATS.get(model.storage.table_format)
+    if form is not None and form.has_log and model.storage.storage_format not in form.files:
         at = keys.get("storage_format", keys["table_format"])
         files = " or ".join(form.files)
         raise at.error(f"A table of {form.title} consists of {files} files.", "Remove `storage_format`.")
@@ -304,7 +304,7 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
             raise keys[key].error(f"A {model.kind} cannot have `{key}`: it has no table of its own.", "Remove it.")
     if "interval_unit" in keys and (reason := unit_error(model.cron)):
         raise keys["interval_unit"].error(reason, "Use a shorter unit, or a less frequent cron.")
-    if model.start and model.end and model.start >= model.end:
+    if model.schedule.start and model.schedule.end and model.schedule.start >= model.schedule.end:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
 
@@ -335,13 +335,15 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
     is_same = partial(reads_as, sql=sql, temporary=body.temporary, catalog=source.catalog)
     if placed and (text := query_text(source, words, tree)) and (as_is or is_same(text)):
         differences = misreading_digest(words, tree, sql)
-        model = replace(model, text=text, text_line=source.place(tokens[0]).line)
+        model = replace(model, written=replace(model.written, text=text, text_line=source.place(tokens[0]).line))
+    misread = differences + "".join(statement.misread for statement in model.statements.pre_statements)
+    comments = model.metadata.column_descriptions or _inline_comments(tree)
     return replace(
         model,
         sql=sql,
-        misread=differences + "".join(statement.misread for statement in model.pre_statements),
+        written=replace(model.written, misread=misread),
         depends_on=tuple(sorted((tables | set(model.depends_on)) - {model.name})),
-        column_descriptions=model.column_descriptions or _inline_comments(tree),
+        metadata=replace(model.metadata, column_descriptions=comments),
     )
 
 
@@ -381,12 +383,14 @@ def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
 
 def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
     text = prop.text if is_relative(prop.text) else ""
-    return replace(model, start=property_date(prop, defaults), start_moves=bool(text), start_text=text)
+    return replace_settings(
+        model, {"start": property_date(prop, defaults), "start_moves": bool(text), "start_text": text}
+    )
 
 
 def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
     row = PROPERTIES.get(prop.key)
-    return replace(model, **{prop.key: read_value(prop, row.default) if row else _FIELDS[prop.key](prop)})
+    return replace_settings(model, {prop.key: read_value(prop, row.default) if row else _FIELDS[prop.key](prop)})
 
 
 def _ignore_property(model: Model, prop: Property, _: Defaults) -> Model:
@@ -436,10 +440,10 @@ _READERS: dict[str, _Reader] = {
     "cron": lambda model, prop, _: replace(model, cron=replace(model.cron, text=cron(prop).text)),
     "cron_tz": lambda model, prop, _: replace(model, cron=replace(model.cron, tz=read_zone(prop))),
     "start": _apply_start,
-    "end": lambda model, prop, defaults: replace(model, end=property_date(prop, defaults, end=True)),
+    "end": lambda model, prop, defaults: replace_settings(model, {"end": property_date(prop, defaults, end=True)}),
     "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=read_unit(prop))),
-    "grains": lambda model, prop, _: replace(model, grain=read_grains(prop)),
-    "audits": lambda model, prop, _: replace(model, audits=(*model.audits, *audit_calls(prop))),
+    "grains": lambda model, prop, _: replace_settings(model, {"grain": read_grains(prop)}),
+    "audits": lambda model, prop, _: replace_settings(model, {"audits": (*model.checks.audits, *audit_calls(prop))}),
     "session_properties": _refuse_session,  # of SQL models they are statements: see `_collect_around`
     "gateway": _read_gateway,
 }

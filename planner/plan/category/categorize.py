@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from mergeplan.planner.fingerprint import Fingerprint, digest, encode_text
 from mergeplan.planner.model.kind import Fill
-from mergeplan.planner.model.model import Model, PythonCode, Seed, Statement
+from mergeplan.planner.model.model import Model, PythonCode, Seed
 from mergeplan.planner.model.property import Facet
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import partition_text
 from mergeplan.planner.plan.category.reasons import (
     SAME_QUERY,
@@ -248,7 +249,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
 
 def _schedule_changes(old: Side, new: Side) -> list[str]:
     changed = []
-    if old.model.batch_size != new.model.batch_size and any(
+    if old.model.batches.batch_size != new.model.batches.batch_size and any(
         batch_decides(side.model, side.shape) for side in (old, new)
     ):
         changed.append("batch_size")
@@ -379,7 +380,7 @@ def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:
 
 def row_source(model: Model) -> str:
     """Return the source of the rows: the query's text, or the digest of the Python code."""
-    return model.python.digest if model.python else model.sql + model.misread
+    return model.python.digest if model.python else model.sql + model.written.misread
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -396,31 +397,31 @@ def _first_rows(model: Model) -> dict[str, str]:
     return {
         "kind": str(model.kind),
         "columns": encode_text([(column.name, column.type) for column in model.columns]),
-        "time_column": f"{model.time_column} {model.time_format}".strip(),
+        "time_column": f"{model.by_time.time_column} {model.by_time.time_format}".strip(),
         # when a cron ticks within its unit decides on no row; the unit is the size of what a batch computes
         "interval_unit": model.cron.unit if decides("interval_unit", model) is Decides.ALWAYS else "",
         "start": _start_text(model) if decides("start", model) is Decides.ALWAYS else "",
-        "end": str(model.end or ""),
+        "end": str(model.schedule.end or ""),
         "seed": encode_text((model.seed.digest, model.seed.header)) if model.seed else "",
         "stamp": model.stamp,
         # a batch that reads what its table held before sees other rows when batches are larger
-        "batch_size": str(model.batch_size) if model.reads_itself else "",
-        "unique_key": encode_text(model.unique_key),
-        "when_matched": model.when_matched,
-        "merge_filter": model.merge_filter,
+        "batch_size": str(model.batches.batch_size) if model.reads_itself else "",
+        "unique_key": encode_text(model.by_key.unique_key),
+        "when_matched": model.by_key.when_matched,
+        "merge_filter": model.by_key.merge_filter,
         "history": encode_text(model.history or ""),
-        "insert_overwrite": str(model.insert_overwrite),
+        "insert_overwrite": str(model.batches.insert_overwrite),
         "partitioned_by": _partitions_text(model) if model.replaces_partitions else "",
-        "pre_statements": encode_text(listed) if (listed := model.shaping) else "",
+        "pre_statements": encode_text(listed) if (listed := model.statements.shaping) else "",
     }
 
 
 def _start_text(model: Model) -> str:
-    return model.start_text if model.start_moves else str(model.start or "")
+    return model.schedule.start_text if model.schedule.start_moves else str(model.schedule.start or "")
 
 
 def _partitions_text(model: Model) -> str:
-    return encode_text(tuple(map(partition_text, model.partitioned_by)))
+    return encode_text(tuple(map(partition_text, model.storage.partitioned_by)))
 
 
 def layout_settings(model: Model) -> dict[str, str]:
@@ -431,45 +432,46 @@ def _first_layout(model: Model) -> dict[str, str]:
     if not model.kind.is_stored:
         return {}  # a view has no files
     return {
-        "storage_format": model.storage_format,
-        "table_format": model.table_format,
-        "physical_properties": encode_text(model.physical_properties),
+        "storage_format": model.storage.storage_format,
+        "table_format": model.storage.table_format,
+        "physical_properties": encode_text(model.storage.physical_properties),
         "partitioned_by": "" if model.replaces_partitions else _partitions_text(model),
-        "clustered_by": encode_text(model.clustered_by),
-        "partition_by_time_column": str(model.partition_by_time_column),
+        "clustered_by": encode_text(model.storage.clustered_by),
+        "partition_by_time_column": str(model.by_time.partition_by_time_column),
     }
 
 
 def _harmless_statements(model: Model) -> tuple[tuple[Statement, ...], ...]:
-    statements = tuple(statement for statement in model.pre_statements if statement.harmless)
-    return statements, model.post_statements, model.on_virtual_update
+    statements = tuple(statement for statement in model.statements.pre_statements if statement.harmless)
+    return statements, model.statements.post_statements, model.statements.on_virtual_update
 
 
 def _metadata_settings(model: Model) -> dict[str, str]:
+    policy = model.policy
     first = {
-        "description": model.description,
-        "column_descriptions": encode_text(model.column_descriptions),
+        "description": model.metadata.description,
+        "column_descriptions": encode_text(model.metadata.column_descriptions),
         "gateway": model.gateway,
         "virtual_properties": encode_text(model.virtual_properties) if model.virtual_properties else "",
-        "owner": model.owner,
-        "tags": encode_text(model.tags),
-        "grain": encode_text(model.grain),
-        "audits": encode_text(model.audits),
+        "owner": model.metadata.owner,
+        "tags": encode_text(model.metadata.tags),
+        "grain": encode_text(model.metadata.grain),
+        "audits": encode_text(model.checks.audits),
         "cron": f"{model.cron.text} {model.cron.tz}".strip(),
-        "allow_partials": str(model.allow_partials or ""),
-        "signals": encode_text(model.signals) if model.signals else "",
+        "allow_partials": str(model.schedule.allow_partials or ""),
+        "signals": encode_text(model.schedule.signals) if model.schedule.signals else "",
         "start": _start_text(model),
-        "lookback": str(model.lookback),
-        "batch_size": f"{model.batch_size} {model.batch_concurrency}",
-        "forward_only": str(model.forward_only),
-        "disable_restatement": str(model.disable_restatement),
-        "on_destructive_change": model.on_destructive_change,
-        "on_additive_change": model.on_additive_change,
-        "auto_restatement": encode_text(model.auto_restatement_cron) + f" {model.auto_restatement_intervals}",
+        "lookback": str(model.batches.lookback),
+        "batch_size": f"{model.batches.batch_size} {model.batches.batch_concurrency}",
+        "forward_only": str(policy.forward_only),
+        "disable_restatement": str(policy.disable_restatement),
+        "on_destructive_change": policy.on_destructive_change,
+        "on_additive_change": policy.on_additive_change,
+        "auto_restatement": f"{encode_text(policy.auto_restatement_cron)} {policy.auto_restatement_intervals}",
         "statements": encode_text(listed) if any(listed := _harmless_statements(model)) else "",
     }
     later = {
-        "contract": encode_text(model.columns) if model.contract else "",
+        "contract": encode_text(model.columns) if model.checks.contract else "",
         "interval_unit": model.cron.given_unit if model.kind.fill is Fill.WHOLE else "",
         **model.encode_properties(Facet.METADATA),
     }

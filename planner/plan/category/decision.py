@@ -64,7 +64,7 @@ class Inputs:
 
 
 def _model_start(model: Model) -> str | datetime | None:
-    return model.start_text or model.start
+    return model.schedule.start_text or model.schedule.start
 
 
 @dataclass(frozen=True)

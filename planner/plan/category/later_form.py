@@ -26,8 +26,8 @@ REASON = (
 
 def first_form(model: Model) -> Model | None:
     """Return a model of two forms with the first one alone; None for any other model."""
-    forms = split_forms(model.sql, model.name) if model.reads_itself and not model.misread else None
-    return replace(model, sql=forms[0], text="", reads_itself=False) if forms else None
+    forms = split_forms(model.sql, model.name) if model.reads_itself and not model.written.misread else None
+    return replace(model, sql=forms[0], written=replace(model.written, text=""), reads_itself=False) if forms else None
 
 
 def verdict_by_forms(candidate: Candidate, seen_parents: OverParents, by_rule: Verdict) -> Verdict:

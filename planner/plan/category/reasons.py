@@ -63,8 +63,9 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
         return _obstacle_reason(after) or _obstacle_reason(before) or UNFOLLOWED
     if labels:
         return _clauses_reason(labels, old.sql, new.sql)
-    if new.time_column and _column_digest(before, new.time_column) != _column_digest(after, new.time_column):
-        return f"`{new.time_column}` changed, and it decides the interval of a row."
+    time_column = new.by_time.time_column
+    if time_column and _column_digest(before, time_column) != _column_digest(after, time_column):
+        return f"`{time_column}` changed, and it decides the interval of a row."
     return UNFOLLOWED
 
 

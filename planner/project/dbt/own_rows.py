@@ -86,9 +86,9 @@ class OwnRows:
             return NodeQuery(render_seed(self._root, model), True) if is_new or _is_other_seed(model, old) else None
         above = {project.by_id[id].table for id in node.depends_on if id in project.by_id}
         queries = self._find_queries(project, above, is_there)
-        is_edited = old is not None and not is_alike(model.text, old.text)
+        is_edited = old is not None and not is_alike(model.written.text, old.written.text)
         differs = is_new or is_edited or any(query.differs for query in queries.values())
-        return NodeQuery(_put_queries(model.text, queries), differs) if differs or is_inlined else None
+        return NodeQuery(_put_queries(model.written.text, queries), differs) if differs or is_inlined else None
 
     def _parse(self, node: DbtNode) -> Model | None:
         """Return a node as it is in its first run, a seed with its file; None if it cannot be opened."""
@@ -98,7 +98,7 @@ class OwnRows:
                 model = load_seed(self._root, model)
                 assert model.seed is not None
                 return model if model.seed.rows <= SEED_ROWS_MAX else None
-            return model if model is not None and model.text else None
+            return model if model is not None and model.written.text else None
         return None
 
     def _models_of_prod(self) -> Mapping[str, Model]:

@@ -93,7 +93,7 @@ def columns_over(
             return plan_snapshot
         model = plan_snapshot.model
         if not model.sql or model.reads_itself:  # a seed, code
-            model = replace(model, sql=no_rows(model.columns), text="")
+            model = replace(model, sql=no_rows(model.columns), written=replace(model.written, text=""))
         return replace(plan_snapshot, model=replace(model, kind=Kind.EMBEDDED, python=None))
 
     snapshots = {name: standing_in(stored_snapshot) for name, stored_snapshot in plan.new.snapshots.items()}
@@ -176,7 +176,7 @@ def _rows_checked(engine: Engine, check: Checked, query_columns: tuple[Column, .
     rows = int(str(engine.fetch(f"SELECT count(*) FROM {name}").rows[0][0]))
     check = replace(check, rows=rows)
     if question := key_question(model, name):
-        key, odd = ", ".join(model.unique_key), int(str(engine.fetch(question).rows[0][0]))
+        key, odd = ", ".join(model.by_key.unique_key), int(str(engine.fetch(question).rows[0][0]))
         if odd:
             return check.wrong(f"{odd} keys ({key}) of `{name}` are NULL or occur in several rows that are in force.")
     try:

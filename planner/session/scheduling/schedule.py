@@ -51,15 +51,15 @@ def _schedule_model(environment: Environment, snapshot: Snapshot, graph: Graph, 
         cron=model.cron.text if computed else "",
         time_zone=model.cron.tz if computed else "",
         interval_unit=model.cron.unit if computed else "",
-        start=model.start.isoformat() if model.start else None,
-        time_column=model.time_column,
+        start=model.schedule.start.isoformat() if model.schedule.start else None,
+        time_column=model.by_time.time_column,
         path=model.path,
-        owner=model.owner,
-        description=model.description,
-        tags=model.tags,
-        grain=model.grain,
+        owner=model.metadata.owner,
+        description=model.metadata.description,
+        tags=model.metadata.tags,
+        grain=model.metadata.grain,
         columns=_list_columns(snapshot, columns.get(snapshot.table, ())),
-        audits=tuple(ScheduledAudit(name=call.name, blocking=call.blocking) for call in model.audits),
+        audits=tuple(ScheduledAudit(name=call.name, blocking=call.blocking) for call in model.checks.audits),
         fingerprint=snapshot.fingerprint.text,
         table_version=snapshot.version,
         table=snapshot.table if kind.has_view else "",
@@ -73,7 +73,7 @@ def _list_columns(snapshot: Snapshot, table_columns: tuple[Column, ...]) -> tupl
     columns = table_columns or model.columns or tuple(Column(name, "") for name in snapshot.columns or ())
     if not columns:
         return None
-    comments = {column.name: column.comment for column in model.columns} | dict(model.column_descriptions)
+    comments = {column.name: column.comment for column in model.columns} | dict(model.metadata.column_descriptions)
     return tuple(
         ScheduledColumn(name=column.name, type=column.type, description=comments.get(column.name, ""))
         for column in columns

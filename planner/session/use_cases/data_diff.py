@@ -101,7 +101,7 @@ def detail_of(pair: Pair, rules: Sequence[tuple[str, Detail]]) -> Detail:
     """
     details = []
     for model in _pair_models(pair):
-        fitting = [detail for selector, detail in rules if is_selected(selector, model)]
+        fitting = [detail for selector, detail in rules if is_selected(selector, model.name, model.metadata.tags)]
         details.append(fitting[-1] if fitting else DETAILS[0])
     return min(details, key=DETAILS.index)
 

@@ -117,7 +117,7 @@ class _Sides:
         if stored_table is None:
             return Known(snapshot.name)
         parts = physical_table(snapshot, stored_table.columns).parts
-        cut = {part.column for part in parts if not part.hidden} | {snapshot.model.time_column}
+        cut = {part.column for part in parts if not part.hidden} | {snapshot.model.by_time.time_column}
         return Known(snapshot.name, frozenset(cut - {""}))
 
     @cached_property
@@ -151,7 +151,7 @@ class _Sides:
     def _build_query(self, snapshot: Snapshot, side: int, interval: Interval | None) -> _Query:
         model, (tables, inside) = snapshot.model, self._tables_read(snapshot.model, side)
         sql = render_model(model, tables, inside, interval, self.work.now)
-        statements = [statement for statement in model.pre_statements if EVALUATING in statement.stages]
+        statements = [statement for statement in model.statements.pre_statements if EVALUATING in statement.stages]
         prepares = [statement for statement in statements if _PREPARES.match(statement.head)]
         if not statements:
             return _Query(sql)
@@ -213,7 +213,8 @@ def _is_same(old: Snapshot | None, new: Snapshot | None) -> bool:
 
 
 def _query_texts(snapshot: Snapshot | None) -> tuple[object, ...]:
-    return (snapshot.model.sql, snapshot.model.text, snapshot.model.pre_statements) if snapshot else ()
+    model = snapshot.model if snapshot else None
+    return (model.sql, model.written.text, model.statements.pre_statements) if model else ()
 
 
 def _compare_plans(question: _Edit, engine: Engine, known_tables: KnownTables, budget: Budget) -> PhysicalDiff:

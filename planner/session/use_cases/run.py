@@ -96,7 +96,7 @@ def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease:
         due = build_run(environment, loaded, window, prod, chosen, ready)
     work.on_event(Due(due, estimate_costs(work, due)))
     for model, late in due.late.items():
-        signals = tuple(call.name for call in environment.snapshots[model].model.signals)
+        signals = tuple(call.name for call in environment.snapshots[model].model.schedule.signals)
         work.on_event(ModelLate(model, signals, late))
     outcome = execute_plan(work, due, lease, Record(note=options.note)) if lost or not due.is_empty else None
     failed = {failure.model for failure in outcome.failures} if outcome else set[str]()

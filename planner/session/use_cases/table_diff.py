@@ -79,7 +79,7 @@ def _column_name(text: str) -> str:
 def _diff_tables(work: Workspace, names: tuple[str, str], options: DiffOptions) -> Iterator[TableDiff]:
     catalog = work.project.defaults.catalog
     tables = (model_name(names[0], Place("A:B"), catalog), model_name(names[1], Place("A:B"), catalog))
-    grains = [work.project.models[name].grain for name in tables if name in work.project.models]
+    grains = [work.project.models[name].metadata.grain for name in tables if name in work.project.models]
     keyed = options if options.on or not any(grains) else replace(options, on=next(filter(None, grains)))
     by_files = are_ours(work.store.tables.all(), tables)
     yield compare_tables(work.engine, tables, tables, keyed, by_files=by_files)
@@ -91,7 +91,8 @@ def _diff_models(
     first_environment, second_environment = (work.environment(parse_environment_name(name)) for name in names)
     tables, stored_tables = (_list_tables(first_environment), _list_tables(second_environment)), work.store.tables.all()
     for name in _select_models(work, first_environment, second_environment, model, selectors):
-        grain = second_environment.snapshots[name].model.grain or first_environment.snapshots[name].model.grain
+        sides = (environment.snapshots[name].model for environment in (second_environment, first_environment))
+        grain = next((side.metadata.grain for side in sides if side.metadata.grain), ())
         keyed = options if options.on else replace(options, on=grain)
         pair = (tables[0][name], tables[1][name])
         yield compare_tables(

@@ -28,9 +28,9 @@ def merge_query(
         return dbt_versions(batch, model.history, model.history.dbt, execution)
     if model.history:
         return versions(batch, model.history, execution)
-    if model.delete_insert:
+    if model.by_key.delete_insert:
         return delete_insert(batch)
-    return upsert_query(batch, model.when_matched, model.merge_filter, dates(interval, execution))
+    return upsert_query(batch, model.by_key.when_matched, model.by_key.merge_filter, dates(interval, execution))
 
 
 def merge_statement(
@@ -45,9 +45,9 @@ def merge_statement(
     batch = _build_batch(model, query, base, columns)
     if model.history:
         return versions_into(batch, model.history, execution)
-    if model.delete_insert:
+    if model.by_key.delete_insert:
         return delete_insert_into(batch)
-    return upsert_into(batch, model.when_matched, model.merge_filter, dates(interval, execution))
+    return upsert_into(batch, model.by_key.when_matched, model.by_key.merge_filter, dates(interval, execution))
 
 
 def unusual_rows_query(model: Model, base: str, columns: tuple[Column, ...]) -> str:
@@ -63,4 +63,4 @@ def unusual_rows_query(model: Model, base: str, columns: tuple[Column, ...]) -> 
 def _build_batch(model: Model, query: str, base: str, columns: tuple[Column, ...]) -> MergeBatch:
     history_names = {column.name for column in model.history_columns}
     query_columns = tuple(column for column in columns if column.name not in history_names)
-    return MergeBatch(model.name, query, base, query_columns, model.unique_key, model.null_safe_key)
+    return MergeBatch(model.name, query, base, query_columns, model.by_key.unique_key, model.by_key.null_safe_key)

@@ -46,7 +46,8 @@ def source(batch: MergeBatch) -> exp.Select:
 
 
 def with_keys(batch: MergeBatch) -> exp.Select:
-    typed = exp.select(*(_cast_column(column).as_(column.name, quoted=True) for column in batch.columns)).from_(QUERY)
+    columns = ((column.name, cast_value(exp.column(column.name, quoted=True), column.type)) for column in batch.columns)
+    typed = exp.select(*(value.as_(name, quoted=True) for name, value in columns)).from_(QUERY)
     return exp.select(exp.Star(), *_alias_keys(batch)).from_(typed.subquery("typed"))
 
 
@@ -110,10 +111,6 @@ def cast_value(value: exp.Expr, type_: str) -> exp.Expr:
 
 def greatest_value(*values: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="greatest", expressions=[*values])
-
-
-def _cast_column(column: Column) -> exp.Expr:
-    return cast_value(exp.column(column.name, quoted=True), column.type)
 
 
 def _qualify_key(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:

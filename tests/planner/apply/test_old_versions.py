@@ -25,6 +25,7 @@ from mergeplan.planner.engine.protocol import Engine, Expiry, ViewText
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.physical_tables import PhysicalTable
 from mergeplan.planner.state.store import StateStore
@@ -36,7 +37,7 @@ WEEK = timedelta(days=7)
 
 
 def delta(name: str, kind: Kind = Kind.FULL, form: str = "delta") -> Snapshot:
-    return snapshot(Model(name, kind, "m.sql", 1, "", "SELECT 1 AS id", table_format=form))
+    return snapshot(Model(name, kind, "m.sql", 1, "", "SELECT 1 AS id", storage=Storage(table_format=form)))
 
 
 A, B, VIEW, PLAIN = delta("s.a"), delta("s.b"), delta("s.v", Kind.VIEW), delta("s.p", form="")
@@ -145,7 +146,7 @@ def test_what_spark_refuses_and_what_a_format_keeps_is_reported_and_stops_nothin
 
 def test_a_table_whose_versions_differ_in_what_they_are_counts_as_none_with_a_log() -> None:
     known = {A.table: PhysicalTable(A.table, ID, (), False, NOW)}
-    plain = replace(A, model=replace(A.model, table_format=""))
+    plain = replace(A, model=replace(A.model, storage=replace(A.model.storage, table_format="")))
 
     assert select_old_versions([A], known, ()).removed == (A.table,)
     assert select_old_versions([A, plain], known, ()) == OldVersions()

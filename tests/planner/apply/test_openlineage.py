@@ -25,8 +25,9 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, make_plan, model, project
 
-ORDERS = replace(
-    model("shop.orders", "SELECT o.id, o.price * 2 AS twice FROM raw.orders AS o WHERE o.day > '2026'"),
+ORDERS = model(
+    "shop.orders",
+    "SELECT o.id, o.price * 2 AS twice FROM raw.orders AS o WHERE o.day > '2026'",
     owner="ann",
     description="Orders.",
     column_descriptions=(("twice", "two times the price"),),
@@ -134,11 +135,9 @@ def test_a_failure_is_told_and_what_was_broken_off_is_aborted() -> None:
 
 
 def test_the_time_that_is_computed_is_told() -> None:
-    by_day = replace(
-        model("shop.daily", "SELECT id, d FROM raw.orders WHERE d BETWEEN @start_date AND @end_date"),
-        kind=Kind.INCREMENTAL_BY_TIME_RANGE, time_column="d", start=day("2026-01-01"),
-        columns=(Column("id", "int"), Column("d", "date")),
-    )  # fmt: skip
+    query = "SELECT id, d FROM raw.orders WHERE d BETWEEN @start_date AND @end_date"
+    by_day = model("shop.daily", query, Kind.INCREMENTAL_BY_TIME_RANGE, time_column="d", start=day("2026-01-01"))
+    by_day = replace(by_day, columns=(Column("id", "int"), Column("d", "date")))
 
     told = report_events(make_plan(project(by_day)), ModelStarted("shop.daily", 1))[1]
 

@@ -20,8 +20,13 @@ def test_a_model_has_what_its_file_says(catalog: Make) -> None:
     model = catalog(apart=DESCRIBED).models["shop.apart"]
 
     declared = model.declared
-    assert (model.kind, declared.owner, declared.tags, declared.grain) == ("FULL", "ann", ("fine", "small"), ("seven",))
-    assert (declared.description, model.schedule, declared.path, declared.line) == (
+    assert (model.kind, declared.metadata.owner, declared.metadata.tags, declared.metadata.grain) == (
+        "FULL",
+        "ann",
+        ("fine", "small"),
+        ("seven",),
+    )
+    assert (declared.metadata.description, model.schedule, declared.path, declared.line) == (
         "Sevens.", "@hourly", "models/apart.sql", 1,
     )  # fmt: skip
     assert [(c.name, c.type, c.description) for c in model.columns or ()] == [("seven", "int", "always 7")]

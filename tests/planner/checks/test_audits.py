@@ -18,7 +18,9 @@ from mergeplan.planner.checks.audits import (
 from mergeplan.planner.engine.protocol import Engine, Rows, ViewText
 from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.intervals import Interval
-from mergeplan.planner.model.model import AuditCall, Model
+from mergeplan.planner.model.checks import AuditCall
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 
@@ -45,7 +47,7 @@ def table(engine: Engine) -> str:
 def run(engine: Engine, audit: str, kind: str = "kind FULL", own: str = "") -> AuditResult:
     model = model_of(audit, kind)
     audits = {audit.name: audit for audit in parse_audits(own, "b.sql", Defaults(NOW))} if own else {}
-    return run_audit(engine, model, model.audits[0], TABLE, DAY, AuditContext(audits, samples="full"))
+    return run_audit(engine, model, model.checks.audits[0], TABLE, DAY, AuditContext(audits, samples="full"))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_an_audit_may_read_other_models() -> None:
     audits = {"more": parse_audits("AUDIT (name more);\nSELECT * FROM shop.b JOIN shop.a", "b.sql", Defaults(NOW))[0]}
 
     options = AuditContext(audits, {"shop.b": "p.b__1", "shop.a": "p.a__0"})
-    sql = audit_query(model, model.audits[0], "p.a__1", None, options)
+    sql = audit_query(model, model.checks.audits[0], "p.a__1", None, options)
 
     assert sql == "SELECT * FROM p.b__1 AS b JOIN p.a__1 AS a"
 
@@ -122,7 +124,7 @@ def test_the_parameters_of_an_audit_may_stand_for_tables_and_columns() -> None:
     model = model_of("refers(column := item_id, source := shop.b)")
     audits = {"refers": parse_audits(REFERENCE, "b.sql", Defaults(NOW))[0]}
 
-    sql = audit_query(model, model.audits[0], "p.a__1", None, AuditContext(audits, {"shop.b": "p.b__1"}))
+    sql = audit_query(model, model.checks.audits[0], "p.a__1", None, AuditContext(audits, {"shop.b": "p.b__1"}))
 
     assert sql == (
         "SELECT t.item_id FROM (SELECT * FROM p.a__1) AS t\nWHERE NOT EXISTS (SELECT 1 FROM p.b__1 AS s"
@@ -143,7 +145,7 @@ def test_an_argument_that_is_no_name_is_refused_where_a_name_is_wanted(call: str
     model, audits = model_of(call), {"refers": parse_audits(REFERENCE, "b.sql", Defaults(NOW))[0]}
 
     with pytest.raises(ProjectError, match=r"^a.sql:1: The audit `refers`: ") as refused:
-        audit_query(model, model.audits[0], "p.a__1", None, AuditContext(audits))
+        audit_query(model, model.checks.audits[0], "p.a__1", None, AuditContext(audits))
 
     assert message in str(refused.value)
 
@@ -164,7 +166,11 @@ def test_an_argument_that_is_no_name_is_refused_where_a_name_is_wanted(call: str
 def test_an_audit_asks_what_is_written(query: str, runs: str) -> None:
     model = model_of("more")
     audits = {audit.name: audit for audit in parse_audits(f"AUDIT (name more);\n{query}", "b.sql", Defaults(NOW))}
-    call = replace(model.audits[0], arguments=(("least", "id + 1"),)) if "@least" in query else model.audits[0]
+    call = (
+        replace(model.checks.audits[0], arguments=(("least", "id + 1"),))
+        if "@least" in query
+        else model.checks.audits[0]
+    )
 
     assert audit_query(model, call, "p.a__1", DAY, AuditContext(audits)) == runs.format("(SELECT * FROM p.a__1)")
 
@@ -180,10 +186,10 @@ def test_an_edit_of_an_audit_that_the_parser_does_not_see_is_another_question() 
 
 
 def test_a_time_column_of_text_is_read_by_its_format() -> None:
-    model = replace(model_of("not_null(columns := id)", RANGE), time_format="dd/MM/yyyy")
+    model = replace_settings(model_of("not_null(columns := id)", RANGE), {"time_format": "dd/MM/yyyy"})
 
     assert "TO_TIMESTAMP(`d`, 'dd/MM/yyyy') >= CAST('2020-01-02 00:00:00' AS TIMESTAMP)" in audit_query(
-        model, model.audits[0], TABLE, DAY
+        model, model.checks.audits[0], TABLE, DAY
     )
 
 
@@ -216,7 +222,7 @@ def test_wrong_arguments_are_told_at_the_model(audit: str, message: str) -> None
     model = model_of(audit)
 
     with pytest.raises(ProjectError) as error:
-        audit_query(model, model.audits[0], TABLE, None)
+        audit_query(model, model.checks.audits[0], TABLE, None)
 
     assert str(error.value).startswith(f"a.sql:1: {message}")
 

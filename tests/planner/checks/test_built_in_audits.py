@@ -149,7 +149,7 @@ def test_a_built_in_audit_passes_right_rows_and_counts_wrong_ones(
     shared_engine: Engine, audit: str, good: str, bad: str, count: int
 ) -> None:
     model = model_of(audit)
-    queries = [audit_query(model, model.audits[0], f"(VALUES {rows}) AS t(a, b)", None) for rows in (good, bad)]
+    queries = [audit_query(model, model.checks.audits[0], f"(VALUES {rows}) AS t(a, b)", None) for rows in (good, bad)]
 
     found = shared_engine.fetch(f"SELECT {', '.join(f'(SELECT COUNT(*) FROM ({query}))' for query in queries)}")
 
@@ -168,9 +168,9 @@ def test_conditions_and_warnings_are_for_every_audit(engine: Engine) -> None:
     rows = "(VALUES (1, 'x'), (1, 'y'), (NULL, 'z')) AS t(a, b)"
     soft = "not_constant_non_blocking(column := b, condition := b <> 'x')"
     model = model_of(f"{soft}, mean_in_range(column := a, max_v := 1, condition := b = 'x')")
-    queries = [audit_query(model, call, rows, None) for call in model.audits]
+    queries = [audit_query(model, call, rows, None) for call in model.checks.audits]
 
-    assert [is_blocking(call, {}) for call in model.audits] == [False, True]
+    assert [is_blocking(call, {}) for call in model.checks.audits] == [False, True]
     assert engine.fetch(" UNION ALL ".join(f"SELECT COUNT(*) FROM ({query})" for query in queries)).rows == ((0,), (0,))
 
 
@@ -191,9 +191,9 @@ def test_arguments_of_a_wrong_form_are_told_at_the_model(audit: str, message: st
     model = model_of(audit)
 
     with pytest.raises(ProjectError) as error:
-        audit_query(model, model.audits[0], "a.b", None)
+        audit_query(model, model.checks.audits[0], "a.b", None)
 
-    assert str(error.value) == f"a.sql:1: The audit `{model.audits[0].name}`: {message}"
+    assert str(error.value) == f"a.sql:1: The audit `{model.checks.audits[0].name}`: {message}"
 
 
 def test_a_masked_sample_tells_shapes_and_no_values() -> None:

@@ -160,7 +160,7 @@ def test_an_outer_tables_owner_is_the_defaults_one(tmp_path: Path) -> None:
     config = CONFIG + "model_defaults: {owner: ann}\n"
     files = {"config.yaml": config, "external_models.yaml": "- name: raw.t\n"}
 
-    assert load_project(project_of(tmp_path, files), NOW).models["raw.t"].owner == "ann"
+    assert load_project(project_of(tmp_path, files), NOW).models["raw.t"].metadata.owner == "ann"
 
 
 MISSPELLED = {"shop.order": "shop.orders", "shpo.orders": "shop.orders", "raw.order": "", "shop2.orders": ""}

@@ -56,7 +56,7 @@ def test_two_columns_that_differ_by_quotes_alone_are_two(engine: Engine, name: s
     model, _ = parse_model(f"MODEL (name s.m, kind FULL, audits ({calls}));\nSELECT 1 AS i", "m.sql", Defaults(NOW))
     assert model is not None
 
-    results = [run_audit(engine, model, call, "audited.odd", None, FULL) for call in model.audits]
+    results = [run_audit(engine, model, call, "audited.odd", None, FULL) for call in model.checks.audits]
 
     assert [result.count for result in results] == [1, 1, 0]
     assert results[0].sample == Rows(("i", name, "a", "b", "x", "y"), ((1, None, 1, 1, 1, 1),))

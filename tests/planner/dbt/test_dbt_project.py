@@ -61,7 +61,7 @@ def test_a_model_has_the_text_of_its_file_and_says_where_prod_is(shop: Path) -> 
     project = load(shop)
     daily = project.models["shop.daily"]
 
-    assert daily.dbt_text == (shop / daily.path).read_text() and "{{" in daily.dbt_text
+    assert daily.written.dbt_text == (shop / daily.path).read_text() and "{{" in daily.written.dbt_text
     assert "MODEL (" in daily.source
     assert project.notes[0].startswith("prod is what dbt's target `dev` names: its tables are in `")
     assert project.notes[1:] == notes
@@ -70,15 +70,19 @@ def test_a_model_has_the_text_of_its_file_and_says_where_prod_is(shop: Path) -> 
 def test_what_is_only_said_of_a_model_is_taken_along(shop: Path) -> None:
     daily = load(shop).models["shop.daily"]
 
-    assert (daily.description, daily.owner, daily.tags) == ("Each item's price in cents.", "Ada", ("core",))
-    assert daily.column_descriptions == (("id", "The item."),)
+    assert (daily.metadata.description, daily.metadata.owner, daily.metadata.tags) == (
+        "Each item's price in cents.",
+        "Ada",
+        ("core",),
+    )
+    assert daily.metadata.column_descriptions == (("id", "The item."),)
     assert (daily.path, daily.line) == ("models/daily.sql", 1)
 
 
 def test_tests_are_audits_that_block_or_warn_as_in_dbt(shop: Path) -> None:
     project = load(shop)
-    audits = {call.name: project.audits[call.name].blocking for call in project.models["shop.total"].audits}
-    daily = {call.name: project.audits[call.name] for call in project.models["shop.daily"].audits}
+    audits = {call.name: project.audits[call.name].blocking for call in project.models["shop.total"].checks.audits}
+    daily = {call.name: project.audits[call.name] for call in project.models["shop.daily"].checks.audits}
 
     assert sorted(audits.values()) == [False, True]  # an error from the second row on, a warning from the first
     assert [audit.blocking for name, audit in daily.items() if "accepted_values" in name] == [False]

@@ -139,7 +139,7 @@ def test_models_have_what_dbt_databricks_does_where_they_say_nothing(root: Path)
 
     assert {name: models[name].kind for name in OPENED} == {name: kind for name, (*_, kind) in OPENED.items()}
     assert {name.rpartition(".")[0] for name in project.models} == {"live"}  # its catalog is the default one
-    assert {model.table_format for model in models.values() if model.kind.is_stored} == {"delta"}
+    assert {model.storage.table_format for model in models.values() if model.kind.is_stored} == {"delta"}
 
 
 def test_what_mergeplan_does_not_do_as_dbt_databricks_is_refused_alone(root: Path) -> None:
@@ -198,4 +198,4 @@ def test_a_project_of_dbt_spark_opens_with_dbt_databricks(tmp_path: Path, monkey
 
     assert not project.refused
     assert project.models["shop.daily"].kind is Kind.INCREMENTAL_UNMANAGED
-    assert [project.models[f"shop.{name}"].table_format for name in ("daily", "total")] == ["delta", "delta"]
+    assert [project.models[f"shop.{name}"].storage.table_format for name in ("daily", "total")] == ["delta", "delta"]

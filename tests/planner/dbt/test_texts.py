@@ -222,7 +222,7 @@ def snapshot(**settings: Any) -> Model:
 def test_a_snapshot_by_timestamp_is_a_history_with_dbts_columns() -> None:
     model = snapshot(strategy="timestamp", updated_at="AT", hard_deletes="invalidate")
 
-    assert (model.kind, model.unique_key) == (Kind.SCD_TYPE_2_BY_TIME, ("id",))
+    assert (model.kind, model.by_key.unique_key) == (Kind.SCD_TYPE_2_BY_TIME, ("id",))
     assert [column.name for column in model.history_columns] == [
         "dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to",
     ]  # fmt: skip

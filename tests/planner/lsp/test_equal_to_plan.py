@@ -41,7 +41,7 @@ def files_of(models: Mapping[str, Model]) -> dict[str, str]:
             partial = "  partial_columns: true\n" if model.open_columns else ""
             outer.append(f"- name: {name}\n{partial}  columns:\n{columns}")
         else:
-            time = f" (time_column {model.time_column})" if model.time_column else ""
+            time = f" (time_column {model.by_time.time_column})" if model.by_time.time_column else ""
             texts[f"models/{name.partition('.')[2]}.sql"] = (
                 f"MODEL (name {name}, kind {model.kind}{time});\n{model.sql}\n"
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,10 @@ import pytest
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import PROPERTIES, Model
-from mergeplan.planner.model.property import Facet, declare
+from mergeplan.planner.model.property import Facet, declare, replace_settings
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.plan.forward_only import why_not
+from mergeplan.planner.serial import EMBEDDED
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from tests.planner import test_every_property as properties
 from tests.planner.building import change_of, external, model, project, promote
@@ -22,11 +23,19 @@ RULES = {Facet.ROWS: "settings-changed", Facet.LAYOUT: "layout-changed", Facet.M
 
 
 @dataclass(frozen=True)
+class LaterPart:
+    """Settings of a later version that belong together."""
+
+    bloom_filter: tuple[str, ...] = declare((), Facet.LAYOUT, "columns with a filter")
+    row_groups: int = declare(0, Facet.LAYOUT, "the size of a group")
+
+
+@dataclass(frozen=True)
 class LaterModel(Model):
     """A model of a later version."""
 
     sampled: bool = declare(False, Facet.ROWS, "a part of the rows")
-    bloom_filter: tuple[str, ...] = declare((), Facet.LAYOUT, "columns with a filter")
+    files: LaterPart = field(default=LaterPart(), metadata=EMBEDDED)
     contact: str = declare("", Facet.METADATA, "whom to ask")
     color: int = declare(0, Facet.NONE, "its color")
 
@@ -38,7 +47,8 @@ STORED = [kind for kind in properties.KIND if kind.is_stored]
 def later_model(kind: Kind, **values: Any) -> LaterModel:
     parts = {"partitioned_by": "(n)"} if kind is Kind.INCREMENTAL_BY_PARTITION else {}
     made = properties.read(properties.KIND[kind], **parts)
-    return LaterModel(**{field.name: getattr(made, field.name) for field in fields(Model)}, **values)
+    later = LaterModel(**{row.name: getattr(made, row.name) for row in fields(Model)})
+    return replace_settings(later, values)
 
 
 def edit(before: LaterModel, after: LaterModel) -> dict[str, Change]:
@@ -61,7 +71,7 @@ def sides(change: Change) -> tuple[Snapshot, Snapshot]:
 @pytest.mark.parametrize("kind", properties.KIND)
 def test_a_property_at_its_default_leaves_the_fingerprint_and_the_version(kind: Kind) -> None:
     later = later_model(kind)
-    today = Model(**{field.name: getattr(later, field.name) for field in fields(Model)})
+    today = Model(**{row.name: getattr(later, row.name) for row in fields(Model)})
     raw = external("s.raw", "id n d e")
     old, new = (promote(project(raw, made))[0].snapshots["s.t"] for made in (today, later))
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.metadata import Metadata
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import select
 
@@ -26,7 +27,10 @@ def graphs(draw: st.DrawFn) -> Graph:
     for index, name in enumerate(names):
         read = tuple(sorted(draw(st.sets(st.sampled_from(names[:index]))))) if index else ()
         tags = tuple(draw(st.sets(st.sampled_from(TAGS))))
-        parents[name], models[name] = read, Model(name, Kind.VIEW, "", 1, "", depends_on=read, tags=tags)
+        parents[name], models[name] = (
+            read,
+            Model(name, Kind.VIEW, "", 1, "", depends_on=read, metadata=Metadata(tags=tags)),
+        )
     return Graph(models, parents)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from mergeplan.planner.errors import MergeplanError, ProjectError
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.parsing.definitions.formatting import Style, format_file
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from tests.planner.building import NOW
@@ -166,7 +166,7 @@ def queries() -> Iterator[str]:
 
 
 def without_layout(model: Model) -> Model:
-    return replace(model, source="", line=0, text="", text_line=0)
+    return replace_settings(model, {"source": "", "line": 0, "text": "", "text_line": 0})
 
 
 def test_queries_of_the_case_book_are_the_same_models_in_their_new_layout() -> None:

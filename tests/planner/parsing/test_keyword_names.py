@@ -43,15 +43,15 @@ def test_a_keyword_may_be_a_name(word: str, use: str) -> None:
 
     model = read(query)
 
-    assert model.text.split() == query.split()
+    assert model.written.text.split() == query.split()
     assert len(model.depends_on) == 1
 
 
 def test_a_text_with_a_keyword_as_a_name_is_judged_by_its_words() -> None:
     texts = ("SELECT MAX(like) AS x FROM s.a", "SELECT MAX( LIKE ) AS x FROM s.a", "SELECT MAX(values) AS x FROM s.a")
 
-    assert len({read(text).misread for text in texts}) == 2
-    assert all(read(text).misread for text in texts)
+    assert len({read(text).written.misread for text in texts}) == 2
+    assert all(read(text).written.misread for text in texts)
 
 
 def test_a_word_of_a_clause_is_refused_with_a_way_out() -> None:
@@ -85,7 +85,7 @@ def test_every_keyword_is_read_where_spark_reads_it_or_its_refusal_says_how(engi
 
 def _reads(query: str) -> bool:
     try:
-        return bool(read(query).text)
+        return bool(read(query).written.text)
     except ProjectError:
         return False
 

@@ -11,6 +11,7 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import Cron, build_timeline
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import History, Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.semantics.columns import model_shape
@@ -56,8 +57,8 @@ def kind(text: str, more: str = "") -> Model:
 def test_kinds_have_the_defaults_of_sqlmesh(text: str, forward_only: bool, disable_restatement: bool) -> None:
     found = kind(text, ", partitioned_by (id)")
 
-    assert (found.forward_only, found.disable_restatement) == (forward_only, disable_restatement)
-    assert found.partitioned_by == ("id",)
+    assert (found.policy.forward_only, found.policy.disable_restatement) == (forward_only, disable_restatement)
+    assert found.storage.partitioned_by == ("id",)
 
 
 @pytest.mark.parametrize(
@@ -71,15 +72,15 @@ def test_kinds_have_the_defaults_of_sqlmesh(text: str, forward_only: bool, disab
 def test_every_spelling_of_when_matched_is_the_same_merge(text: str) -> None:
     found = kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, COALESCE(n, 0)), when_matched {text})")
 
-    assert found.unique_key == ("id", "COALESCE(n, 0)")
-    assert found.when_matched == (
+    assert found.by_key.unique_key == ("id", "COALESCE(n, 0)")
+    assert found.by_key.when_matched == (
         "WHEN MATCHED AND source.n IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET target.n = source.n"
     )
 
 
 @pytest.mark.parametrize("other", ["when_matched (WHEN MATCHED THEN DELETE)", "merge_filter target.id > 1"])
 def test_a_key_whose_rows_are_replaced_together_updates_none(other: str) -> None:
-    assert kind("INCREMENTAL_BY_UNIQUE_KEY (unique_key id, delete_insert true)").delete_insert
+    assert kind("INCREMENTAL_BY_UNIQUE_KEY (unique_key id, delete_insert true)").by_key.delete_insert
     with pytest.raises(ProjectError, match="does not go with `delete_insert`"):
         kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, delete_insert true, {other})")
 
@@ -87,7 +88,7 @@ def test_a_key_whose_rows_are_replaced_together_updates_none(other: str) -> None
 def test_all_columns_but_some_may_be_updated() -> None:
     when = "WHEN MATCHED THEN UPDATE SET * EXCEPT (Made, `by`)"
 
-    assert kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched ({when}))").when_matched == (
+    assert kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched ({when}))").by_key.when_matched == (
         "WHEN MATCHED THEN UPDATE SET * EXCEPT (made, `by`)"
     )
 
@@ -95,7 +96,7 @@ def test_all_columns_but_some_may_be_updated() -> None:
 def test_partitions_are_columns_and_expressions() -> None:
     found = kind("FULL", ", partitioned_by (ID, days(at), bucket(4, id), truncate(3, n), cast(n as date))")
 
-    assert found.partitioned_by == ("id", "days(at)", "bucket(4, id)", "truncate(3, n)", "CAST(n AS DATE)")
+    assert found.storage.partitioned_by == ("id", "days(at)", "bucket(4, id)", "truncate(3, n)", "CAST(n AS DATE)")
 
 
 def test_readers_of_a_table_that_is_order_dependent_are_computed_when_it_is_built_anew() -> None:
@@ -192,7 +193,7 @@ def test_history_is_not_lost_without_a_word() -> None:
 
     kept = make_plan(project(RAW, edited), Environment("dev"), prod, loaded)
     lost = make_plan(project(RAW, other), Environment("dev"), prod, loaded)
-    told = make_plan(project(RAW, replace(other, forward_only=False)), Environment("dev"), prod, loaded)
+    told = make_plan(project(RAW, replace_settings(other, {"forward_only": False})), Environment("dev"), prod, loaded)
 
     assert [change.category for change in kept.changes] == ["forward_only"]
     assert [blocker.message for blocker in lost.blockers] == [
@@ -223,7 +224,7 @@ def test_what_begins_or_ends_a_version_holds_from_the_edit_on() -> None:
 def test_settings_that_no_other_test_names_are_read() -> None:
     found = kind("SCD_TYPE_2 (unique_key id, on_additive_change ignore, auto_restatement_cron '@weekly')")
 
-    assert (found.on_additive_change, found.auto_restatement_cron) == ("ignore", Cron("@weekly"))
+    assert (found.policy.on_additive_change, found.policy.auto_restatement_cron) == ("ignore", Cron("@weekly"))
     with pytest.raises(ProjectError, match=r"models/t\.sql:1: `weekly` is not a cron expression"):
         kind("SCD_TYPE_2 (unique_key id, auto_restatement_cron 'weekly')")
 

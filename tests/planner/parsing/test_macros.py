@@ -219,7 +219,7 @@ def test_variables_stand_in_quoted_names_and_other_names_with_an_at_stay(tmp_pat
     model = load_project(project_of(tmp_path, files), NOW).models["s.m"]
 
     assert model.depends_on == ("landing.landing_orders",)
-    assert model.text == "SELECT t.`it@home`, `me-here` FROM `landing`.`landing_orders` AS t"
+    assert model.written.text == "SELECT t.`it@home`, `me-here` FROM `landing`.`landing_orders` AS t"
 
 
 def test_jinja_macros_call_each_other_and_variables(tmp_path: Path) -> None:

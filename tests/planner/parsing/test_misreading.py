@@ -57,7 +57,7 @@ def select(joins: str) -> str:
 def shape(query: str) -> Shape:
     model, _ = parse_model(f"MODEL (name s.m, kind FULL);\n{query}", "m.sql", Defaults(NOW))
     assert model is not None
-    assert model.text and not model.misread
+    assert model.written.text and not model.written.misread
     return model_shape(model, {name: Parent(TABLES[name]) for name in model.depends_on})
 
 

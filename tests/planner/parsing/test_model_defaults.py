@@ -32,7 +32,7 @@ def test_a_default_kind_may_have_settings(tmp_path: Path) -> None:
 
     found = model(tmp_path, kind)
 
-    assert (found.kind, found.time_column, found.time_format, found.lookback) == (
+    assert (found.kind, found.by_time.time_column, found.by_time.time_format, found.batches.lookback) == (
         Kind.INCREMENTAL_BY_TIME_RANGE,
         "ds",
         "yyyy-MM-dd",
@@ -46,14 +46,14 @@ def test_properties_of_files_are_merged_and_the_models_own_win(tmp_path: Path) -
 
     found = model(tmp_path, defaults, ", physical_properties (a = 'own')")
 
-    assert found.storage_format == "orc"
-    assert found.physical_properties == (("a", "own"), ("compression", "zstd"))
+    assert found.storage.storage_format == "orc"
+    assert found.storage.physical_properties == (("a", "own"), ("compression", "zstd"))
 
 
 def test_policies_of_changes_come_from_the_defaults(tmp_path: Path) -> None:
-    assert model(tmp_path, "on_destructive_change: warn", ", kind FULL").on_destructive_change == "warn"
+    assert model(tmp_path, "on_destructive_change: warn", ", kind FULL").policy.on_destructive_change == "warn"
     said = ", kind INCREMENTAL_BY_TIME_RANGE (time_column ds, on_destructive_change allow)"
-    assert model(tmp_path, "on_destructive_change: warn", said).on_destructive_change == "allow"
+    assert model(tmp_path, "on_destructive_change: warn", said).policy.on_destructive_change == "allow"
 
 
 def test_statements_of_the_defaults_stand_around_the_models_own(tmp_path: Path) -> None:
@@ -62,11 +62,11 @@ def test_statements_of_the_defaults_stand_around_the_models_own(tmp_path: Path) 
 
     found = model(tmp_path, defaults, ", kind FULL, pre_statements ['SET TIME ZONE UTC']")
 
-    assert [statement.head for statement in found.pre_statements] == [
+    assert [statement.head for statement in found.statements.pre_statements] == [
         "SET spark.sql.ansi.enabled = true",
         "SET TIME ZONE UTC",
     ]
-    assert [statement.head for statement in found.post_statements] == [analyze]
+    assert [statement.head for statement in found.statements.post_statements] == [analyze]
 
 
 def test_models_may_be_off_by_default(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_batches_at_once_come_from_the_defaults_where_batches_may_be_at_once(tmp
     headers = (*headers, ", kind INCREMENTAL_BY_UNIQUE_KEY (unique_key ds)")
 
     models = [model(tmp_path, "batch_concurrency: 3", header) for header in headers]
-    assert [one.batch_concurrency for one in models] == [3, 2, None, None]
+    assert [one.batches.batch_concurrency for one in models] == [3, 2, None, None]
 
 
 def test_a_gateway_comes_from_the_defaults(tmp_path: Path) -> None:
@@ -112,4 +112,4 @@ def test_a_gateway_has_defaults_of_its_own(tmp_path: Path) -> None:
 
     loaded = load_project(project_of(tmp_path, files), NOW).models["s.m"]
 
-    assert (loaded.owner, loaded.cron.text, loaded.kind) == ("ann", "@hourly", Kind.FULL)
+    assert (loaded.metadata.owner, loaded.cron.text, loaded.kind) == ("ann", "@hourly", Kind.FULL)

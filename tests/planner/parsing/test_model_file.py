@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import AuditCall, Column, Model
+from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.definitions.audits.audits import parse_audits
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 
@@ -38,16 +39,19 @@ def test_a_whole_block_is_read() -> None:
         audits (not_null(columns := (ds, price), blocking := false), twice)"""
     )
 
-    assert (model.time_column, model.time_format) == ("ds", "dd/MM/yyyy")
-    assert (model.batch_size, model.lookback, model.batch_concurrency) == (7, 2, 3)
+    assert (model.by_time.time_column, model.by_time.time_format) == ("ds", "dd/MM/yyyy")
+    assert (model.batches.batch_size, model.batches.lookback, model.batches.batch_concurrency) == (7, 2, 3)
     assert [column.type for column in model.columns] == [
         "string", "decimal(10,2)", "array<struct<Name:string,n:int>>", "map<string,int>",
     ]  # fmt: skip
-    assert (model.start, model.end) == (datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 2, 2, tzinfo=UTC))
-    assert (model.grain, model.tags, model.owner) == (("ds", "price"), ("a", "B c"), "jen")
-    assert (model.description, model.column_descriptions) == ("it's", (("ds", "the day"),))
+    assert (model.schedule.start, model.schedule.end) == (
+        datetime(2024, 1, 1, tzinfo=UTC),
+        datetime(2024, 2, 2, tzinfo=UTC),
+    )
+    assert (model.metadata.grain, model.metadata.tags, model.metadata.owner) == (("ds", "price"), ("a", "B c"), "jen")
+    assert (model.metadata.description, model.metadata.column_descriptions) == ("it's", (("ds", "the day"),))
     assert (model.stamp, model.depends_on) == ("v1", ("shop.c",))
-    assert model.audits == (AuditCall("not_null", (("columns", "(ds, price)"),), False), AuditCall("twice"))
+    assert model.checks.audits == (AuditCall("not_null", (("columns", "(ds, price)"),), False), AuditCall("twice"))
 
 
 def test_a_model_without_a_kind_is_a_view() -> None:
@@ -117,8 +121,8 @@ def test_comments_beside_columns_describe_them() -> None:
     model, _ = parse_model(text, "a.sql", Defaults(NOW))
 
     assert model is not None
-    assert model.description == "about orders"
-    assert model.column_descriptions == (("id", "the key"), ("m", "how many"))
+    assert model.metadata.description == "about orders"
+    assert model.metadata.column_descriptions == (("id", "the key"), ("m", "how many"))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,7 @@ def test_comments_beside_casts_without_an_alias_describe_their_columns(output: s
         model, _ = parse_model(f"MODEL (name shop.a);\n{sql}", "a.sql", Defaults(NOW))
 
         assert model is not None
-        assert model.column_descriptions == (("x", "given"),)
+        assert model.metadata.column_descriptions == (("x", "given"),)
 
 
 def test_audits_may_stand_below_a_query() -> None:
@@ -197,7 +201,7 @@ def test_a_syntax_error_has_the_column_where_the_word_begins() -> None:
     ],
 )
 def test_grains_are_the_columns_that_tell_rows_apart(text: str, columns: tuple[str, ...]) -> None:
-    assert model_of(f"grains {text}").grain == columns
+    assert model_of(f"grains {text}").metadata.grain == columns
 
 
 @pytest.mark.parametrize(

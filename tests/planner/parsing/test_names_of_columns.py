@@ -44,9 +44,16 @@ def parse(kind: str, name: str) -> Model:
 def names_of(model: Model) -> set[str | None]:
     """Every name that a model's settings have."""
     history = model.history
-    keys = (*model.unique_key[:1], *model.partitioned_by[:1])
-    names = {*model.grain, *model.clustered_by, *map(ColumnName.parse, keys), model.time_column}
-    names |= {column for column, _ in model.column_descriptions} | {*parse_columns(model.audits[0].arguments[0][1])}
+    keys = (*model.by_key.unique_key[:1], *model.storage.partitioned_by[:1])
+    names = {
+        *model.metadata.grain,
+        *model.storage.clustered_by,
+        *map(ColumnName.parse, keys),
+        model.by_time.time_column,
+    }
+    names |= {column for column, _ in model.metadata.column_descriptions} | {
+        *parse_columns(model.checks.audits[0].arguments[0][1])
+    }
     names |= {history.updated_at, history.valid_from, history.valid_to, *history.columns} if history else set()
     names |= {column.name for column in model.columns}
     return names - {"", "one name", "another name"}
@@ -86,7 +93,7 @@ def test_how_a_key_is_written_says_what_it_is() -> None:
     )
 
     assert model is not None
-    assert model.unique_key == ("`a-b`", "a - b", "id", "COALESCE(a, b)", "`c-d`", "(CURRENT_DATE)")
+    assert model.by_key.unique_key == ("`a-b`", "a - b", "id", "COALESCE(a, b)", "`c-d`", "(CURRENT_DATE)")
 
 
 @pytest.mark.parametrize("word", ["select", "NOT", "from", "order", "a-b"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.model.model import SignalCall
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted, parse_expression, parse_query, table_name
 from mergeplan.planner.python.running import _tables_named
 

@@ -51,8 +51,8 @@ def read(body: str, header: str = "name s.m, kind FULL", dialect: str = "spark")
 def test_a_statement_that_stays_with_the_model_is_read(statement: str) -> None:
     model = read(f"{statement};\nSELECT 1 AS x")
 
-    assert len(model.pre_statements) == 1
-    assert "s.m" not in model.pre_statements[0].head
+    assert len(model.statements.pre_statements) == 1
+    assert "s.m" not in model.statements.pre_statements[0].head
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def written_out(query: str) -> list[str]:
 def test_the_query_of_a_statement_is_read_from_its_first_word(head: str, query: str) -> None:
     model = read(f"{head} {query};\nSELECT x FROM t")
 
-    (statement,) = model.pre_statements
+    (statement,) = model.statements.pre_statements
     assert model.depends_on == ("s.a",)
     assert statement.text.split() == written_out(query)
     assert statement.head == head.removesuffix(" AS") + " AS"
@@ -136,7 +136,7 @@ def test_a_query_may_begin_with_any_word_of_sparks(query: str) -> None:
     model = read(query)
 
     assert model.depends_on == ("s.a",)
-    assert model.text.split() == written_out(query)
+    assert model.written.text.split() == written_out(query)
 
 
 def test_a_view_that_begins_with_from_has_the_rows_of_its_table(
@@ -157,7 +157,7 @@ SELECT v.n, (SELECT COUNT(*) FROM w) AS k FROM v"""
 def test_a_statement_for_one_stage_runs_at_that_stage() -> None:
     model = read("@IF(@runtime_stage = 'creating', SET spark.sql.x = 1, SET spark.sql.y = 2);\nSELECT 1 AS x")
 
-    assert [(statement.stages, statement.head) for statement in model.pre_statements] == [
+    assert [(statement.stages, statement.head) for statement in model.statements.pre_statements] == [
         (("creating",), "SET spark.sql.x = 1"),
         (("evaluating",), "SET spark.sql.y = 2"),
     ]

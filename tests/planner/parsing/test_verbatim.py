@@ -124,7 +124,7 @@ def test_an_edit_that_the_parser_does_not_see_is_seen(one: str, other: str) -> N
                                   "named_struct('a', 1)", "to_timestamp(a)", "DATE '2024-01-01'", "a <=> b", "array_agg(a)", "timestampadd(day, 1, a)",
                                   "sum(a) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING)"])  # fmt: skip
 def test_another_spelling_of_the_same_is_no_misreading(same: str) -> None:
-    assert model_of(f"SELECT {same} AS v FROM raw.t").misread == ""
+    assert model_of(f"SELECT {same} AS v FROM raw.t").written.misread == ""
 
 
 DEEP = "(" * 1000 + "1" + ")" * 1000
@@ -194,7 +194,7 @@ def test_a_table_that_only_spark_sees_is_refused(engine: SparkEngine) -> None:
     model = model_of("SELECT a FROM f(TABLE(hidden.t))")
 
     with pytest.raises(ProjectError, match=r"Spark reads `hidden\.t`"):
-        check_table_reads(model, engine.reads(model.text) or frozenset(), model.text)
+        check_table_reads(model, engine.reads(model.written.text) or frozenset(), model.written.text)
 
 
 def test_sparks_refusal_is_told_at_the_line_and_the_column_of_the_file(engine: SparkEngine) -> None:

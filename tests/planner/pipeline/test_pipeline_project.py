@@ -44,10 +44,10 @@ def test_views_of_a_pipeline_are_models_by_its_schema(pipeline: Path) -> None:
         "shop.total": Kind.FULL,
     }
     orders = models["shop.orders"]
-    assert (orders.depends_on, orders.partitioned_by, orders.description) == (
+    assert (orders.depends_on, orders.storage.partitioned_by, orders.metadata.description) == (
         ("shop.sold",), ("code",), "One row for each order.",
     )  # fmt: skip
-    assert orders.physical_properties == (("team", "sales"),)
+    assert orders.storage.physical_properties == (("team", "sales"),)
     assert (orders.path, orders.line) == ("transformations/orders.sql#shop.orders", 5)
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
 
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import read_setting, setting_parts
 from mergeplan.planner.plan.change import Category, Change, Columns
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -147,7 +148,7 @@ def is_changed(claim: Claim, column: str) -> bool:
 def same_fields(claim: Claim, but: set[str]) -> bool:
     """True when old and new model differ in these fields alone, and in what says where they stand."""
     free = but | {"source", "line", "text", "text_line", "path"}
-    return all(getattr(claim.old, f.name) == getattr(claim.new, f.name) for f in fields(Model) if f.name not in free)
+    return all(read_setting(claim.old, f) == read_setting(claim.new, f) for f in setting_parts(Model) if f not in free)
 
 
 def upstream_sorted(claim: Claim) -> bool:
@@ -170,7 +171,8 @@ def upstream_sorted(claim: Claim) -> bool:
 def earliest(claim: Claim) -> bool:
     """True when a model above it has another start than before."""
     changed = (c for c in claim.plan.values() if c.old and c.new)
-    return any(c.old.model.start != c.new.model.start for c in changed) and claim.new.start is None  # type: ignore[union-attr]
+    pairs = ((c.old.model.schedule, c.new.model.schedule) for c in changed)  # type: ignore[union-attr]
+    return any(old.start != new.start for old, new in pairs) and claim.new.schedule.start is None
 
 
 def is_unfollowed(claim: Claim) -> bool:
@@ -219,7 +221,7 @@ def is_setting(claim: Claim, name: str) -> bool:
         "start": ("start", "start_text"), "interval_unit": ("cron",), "when_matched": ("when_matched",),
         "pre_statements": ("pre_statements",), "seed": ("seed",),
     }  # fmt: skip
-    return any(getattr(claim.old, f) != getattr(claim.new, f) for f in fields_of.get(name, (name,)))
+    return any(read_setting(claim.old, f) != read_setting(claim.new, f) for f in fields_of.get(name, (name,)))
 
 
 def setting_effect(claim: Claim, text: str) -> bool:

@@ -38,7 +38,7 @@ from tests.planner.plan.reason_claims import (
 FACTS: Mapping[str, tuple[str, Check]] = {
     "same query": (
         r"The new text means the same query\.",
-        lambda c, m: c.old.sql != c.new.sql or c.old.misread != c.new.misread,
+        lambda c, m: c.old.sql != c.new.sql or c.old.written.misread != c.new.written.misread,
     ),
     "same over parents": (
         r"The new text over its inputs of today means the same as the old one over its own\.",
@@ -62,7 +62,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "time column": (
         r"`([^`]+)` changed, and it decides the interval of a row\.",
-        lambda c, m: m[1] == c.new.time_column and c.old.sql != c.new.sql,
+        lambda c, m: m[1] == c.new.by_time.time_column and c.old.sql != c.new.sql,
     ),
     "reads itself": (
         r"It reads itself: .*, and its query changed\.",
@@ -317,14 +317,17 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: c.snapshots.get(m[1]) is None or not c.snapshots[m[1]].kind.has_query,
     ),
     "due": (r"Its table lacks time that is due\.", lambda c, m: bool(c.change.missing)),
-    "again": (r"Its latest time is computed again\.", lambda c, m: c.new.lookback > 0 or c.new.allow_partials),
+    "again": (
+        r"Its latest time is computed again\.",
+        lambda c, m: c.new.batches.lookback > 0 or c.new.schedule.allow_partials,
+    ),
     "by override": (
         r"(@\w+|Somebody) categorized it as ([a-z-]+); the rule `([a-z-]+)` had said: .*",
         lambda c, m: c.change.override is not None and str(c.change.override.category).replace("_", "-") == m[2],
     ),
     "forward-only kind": (
         r"(?:Its kind is `forward_only`|It is incremental in dbt): .*",
-        lambda c, m: c.new.forward_only and rows_stay(c, m[0]),
+        lambda c, m: c.new.policy.forward_only and rows_stay(c, m[0]),
     ),
     "forward-only plan": (
         r"The plan is forward-only: .*",

@@ -7,6 +7,7 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Change, Plan, build_run
 from mergeplan.planner.plan.category.override import end_of
 from mergeplan.planner.plan.change import Category, ChangeKind
@@ -285,7 +286,7 @@ def test_a_plan_that_only_shows_more_views_promotes() -> None:
 def test_days_that_a_later_start_leaves_out_are_lost_and_those_of_a_request_are_not() -> None:
     prod, loaded = promote(daily())
     later = daily(", 1 AS e") | {
-        "s.days": replace(daily(", 1 AS e")["s.days"], start=day("2026-01-04")),
+        "s.days": replace_settings(daily(", 1 AS e")["s.days"], {"start": day("2026-01-04")}),
     }
     window = Window(NOW, start=day("2026-01-08"))
 

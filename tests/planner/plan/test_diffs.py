@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.diffs import source_diff
 from tests.planner.building import model
 
 COMPILED = model("s.a", "SELECT 1 AS a")
-OLD = replace(COMPILED, source="MODEL (name s.a, kind FULL); SELECT 1 AS a", dbt_text="select {{ one() }} as a")
+OLD = replace_settings(
+    COMPILED, {"source": "MODEL (name s.a, kind FULL); SELECT 1 AS a", "dbt_text": "select {{ one() }} as a"}
+)
 
 
 def body(old: Model | None, new: Model | None) -> list[str]:
@@ -17,8 +20,13 @@ def body(old: Model | None, new: Model | None) -> list[str]:
 
 
 def test_an_edit_of_a_file_of_dbt_is_shown_as_it_was_made() -> None:
-    new = replace(
-        OLD, sql="SELECT 2 AS a", source="MODEL (name s.a, kind FULL); SELECT 2 AS a", dbt_text="select 2 as a"
+    new = replace_settings(
+        OLD,
+        {
+            "sql": "SELECT 2 AS a",
+            "source": "MODEL (name s.a, kind FULL); SELECT 2 AS a",
+            "dbt_text": "select 2 as a",
+        },
     )
 
     assert body(OLD, new) == ["-select {{ one() }} as a", "+select 2 as a"]
@@ -29,4 +37,4 @@ def test_an_edit_of_a_macro_is_shown_in_the_compiled_query_without_a_header() ->
     new = replace(OLD, sql="SELECT 2 AS a", source="MODEL (name s.a, kind FULL); SELECT 2 AS a")
 
     assert body(OLD, new) == [" SELECT", "-  1 AS a", "+  2 AS a"]
-    assert body(replace(OLD, dbt_text=""), new) == [" SELECT", "-  1 AS a", "+  2 AS a"]
+    assert body(replace_settings(OLD, {"dbt_text": ""}), new) == [" SELECT", "-  1 AS a", "+  2 AS a"]

@@ -207,7 +207,7 @@ def test_a_view_over_a_preview_is_another_one_when_anything_that_it_reads_moves(
         return change["s.shown"].new.table
 
     edited = daily("id, day, price * 2 AS price", forward_only=True)
-    assert view(other) != view(replace(other, storage_format="orc"))
+    assert view(other) != view(replace(other, storage=replace(other.storage, storage_format="orc")))
 
 
 def test_a_run_fills_a_preview_from_where_it_began_and_no_earlier_day() -> None:

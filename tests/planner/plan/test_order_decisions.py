@@ -106,7 +106,7 @@ def test_an_order_of_a_view_that_the_parser_misreads_reaches_those_that_take_row
         )
         for way in ("", " DESC")
     )
-    assert before["s.v"].misread
+    assert before["s.v"].written.misread
 
     found = change_of(before, after)
 

@@ -9,6 +9,7 @@ from mergeplan.planner.fingerprint import Fingerprint
 from mergeplan.planner.intervals import Cron, Interval, Timeline, subtract_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.restatement import ALL_TIME, LeftOut, Past, Touched
 from mergeplan.planner.plan.restatement_plan import build_restatement
@@ -108,7 +109,7 @@ def test_a_seed_is_left_out_and_its_readers_are_not() -> None:
 
 
 def test_what_forbids_restatement_keeps_its_rows_and_so_does_what_reads_only_that() -> None:
-    models = {**SHOP, "s.days": replace(SHOP["s.days"], disable_restatement=True)}
+    models = {**SHOP, "s.days": replace_settings(SHOP["s.days"], {"disable_restatement": True})}
 
     with pytest.raises(RequestError, match=r"Nothing can be restated: `s\.days`: its `disable_restatement` is true"):
         restate("s.raw", models=models)

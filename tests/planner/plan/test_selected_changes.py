@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Interval
+from mergeplan.planner.intervals import Cron, Interval
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Change, Plan
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.plan.selected_changes import find_unselected, select_models
@@ -142,7 +143,7 @@ def test_a_table_that_was_left_empty_stays_what_it_is_until_its_query_changes() 
     recorded = {change.new.table: change.recorded for change in plan.changes if change.new and change.recorded}
     shown = Environment("prod", plan.new.snapshots, plan.new.views, 2, plan.id, NOW)
     there = Loaded({**loaded.timelines, **recorded}, frozenset(recorded))
-    described = EDITED | project(replace(EDITED["s.apart"], description="one"))
+    described = EDITED | project(replace_settings(EDITED["s.apart"], {"description": "one"}))
 
     assert make_plan(EDITED, base=shown, loaded=there).is_empty
     assert make_plan(described, base=shown, loaded=there).is_virtual
@@ -189,7 +190,7 @@ def test_the_difference_can_be_told_of_the_queries_that_run() -> None:
 
 
 def test_without_the_crons_all_whole_units_are_due() -> None:
-    weekly = project(replace(SHOP["s.apart"], cron=replace(SHOP["s.apart"].cron, text="@weekly")))
+    weekly = project(replace_settings(SHOP["s.apart"], {"cron": Cron("@weekly")}))
     window = Window(NOW + timedelta(days=2))
 
     assert make_plan(weekly, window=window).changes[0].missing[0].end == day("2026-01-11")

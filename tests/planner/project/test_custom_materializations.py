@@ -160,7 +160,7 @@ def test_a_python_model_is_of_that_kind_too(kind: str, tmp_path: Path) -> None:
 
     found = open_project(tmp_path, {"models/own.py": text, FILE: code(BY_TEXT)}, strict=True).models["shop.own"]
 
-    assert (found.kind, found.unique_key) == (Kind.INCREMENTAL_BY_UNIQUE_KEY, ("id",))
+    assert (found.kind, found.by_key.unique_key) == (Kind.INCREMENTAL_BY_UNIQUE_KEY, ("id",))
 
 
 @pytest.mark.parametrize(

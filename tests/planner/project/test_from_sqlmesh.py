@@ -45,7 +45,7 @@ plan:
         orders=ORDERS,
     )
 
-    assert project.models["shop.orders"].grain == ("id", "day")
+    assert project.models["shop.orders"].metadata.grain == ("id", "day")
 
 
 def test_a_gateway_without_a_connection_has_the_default_one(tmp_path: Path) -> None:
@@ -94,11 +94,11 @@ def test_session_properties_are_settings_before_the_query(tmp_path: Path) -> Non
 
     model = open_project(tmp_path, defaults, a=f"MODEL (name a.b, kind FULL, {own});\nSELECT 1 AS x").models["a.b"]
 
-    assert [statement.head for statement in model.pre_statements] == [
+    assert [statement.head for statement in model.statements.pre_statements] == [
         "SET spark.sql.shuffle.partitions = 8",
         "SET spark.sql.ansi.enabled = false",
     ]
-    assert [each.head for each in model.shaping] == ["SET spark.sql.ansi.enabled = false"]
+    assert [each.head for each in model.statements.shaping] == ["SET spark.sql.ansi.enabled = false"]
 
 
 def test_settings_of_the_defaults_are_not_those_of_code_and_its_own_are_refused(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def execute(context, **_):
 """
     project_of(tmp_path, {"models/a.py": code % ""})
     project = open_project(tmp_path, "model_defaults:\n  session_properties: {spark.sql.ansi.enabled: false}\n")
-    assert project.models["shop.a"].pre_statements == ()
+    assert project.models["shop.a"].statements.pre_statements == ()
 
     project_of(tmp_path, {"models/a.py": code % ', session_properties={"spark.sql.ansi.enabled": False}'})
     with pytest.raises(ProjectError, match=r"^models/a.py:3: .*has no effect on a Python model"):
@@ -163,7 +163,7 @@ def test_schemas_are_created_by_mergeplan_alone(tmp_path: Path) -> None:
 
     model = open_project(tmp_path, "", a=sql).models["a.b"]
 
-    assert (model.pre_statements, model.post_statements) == ((), ())
+    assert (model.statements.pre_statements, model.statements.post_statements) == ((), ())
 
 
 def test_a_macro_may_ask_for_the_columns_of_any_model(tmp_path: Path) -> None:
@@ -210,4 +210,4 @@ def test_lists_may_be_arrays(tmp_path: Path) -> None:
 
     model = open_project(tmp_path, "", a=sql).models["a.b"]
 
-    assert (model.grain, [audit.name for audit in model.audits]) == (("x",), ["not_null"])
+    assert (model.metadata.grain, [audit.name for audit in model.checks.audits]) == (("x",), ["not_null"])

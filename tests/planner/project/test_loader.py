@@ -145,9 +145,9 @@ model_defaults:
     model = project.models["shop.a"]
 
     assert model.sql == "SELECT x, 'inner' AS s, 'no' AS n, 'spark' AS g FROM shop.b WHERE x > 3"
-    assert (model.kind, model.owner, model.cron.text) == (Kind.FULL, "jen", "@hourly")
-    assert (model.start, model.start_moves) == (datetime(2024, 4, 29, tzinfo=UTC), True)
-    assert model.audits[0].arguments == (("threshold", "1"),)
+    assert (model.kind, model.metadata.owner, model.cron.text) == (Kind.FULL, "jen", "@hourly")
+    assert (model.schedule.start, model.schedule.start_moves) == (datetime(2024, 4, 29, tzinfo=UTC), True)
+    assert model.checks.audits[0].arguments == (("threshold", "1"),)
     assert "x > 9" in override_variables(project, model, {"least": 9}).sql
 
 
@@ -288,7 +288,7 @@ def test_an_edited_audit_is_an_edit_of_the_models_that_ask_it(tmp_path: Path) ->
     one = load_project(project_of(tmp_path / "1", {"models/a.sql": model, "audits/g.sql": audit.format(1)}), NOW)
     two = load_project(project_of(tmp_path / "2", {"models/a.sql": model, "audits/g.sql": audit.format(2)}), NOW)
 
-    assert one.models["shop.a"].audits != two.models["shop.a"].audits
+    assert one.models["shop.a"].checks.audits != two.models["shop.a"].checks.audits
 
 
 def test_an_external_model_may_say_when_it_begins_and_where_it_is(tmp_path: Path) -> None:
@@ -310,8 +310,11 @@ def test_an_external_model_may_say_when_it_begins_and_where_it_is(tmp_path: Path
     found = project.models["raw.orders"]
     assert project.models.keys() == {"raw.orders"}
     assert [column.type for column in found.columns] == ["int", "string"]
-    assert (found.start, found.column_descriptions) == (datetime(2024, 2, 3, tzinfo=UTC), (("id", "the key"),))
-    assert found.grain == ("id", "day", "shop")
+    assert (found.schedule.start, found.metadata.column_descriptions) == (
+        datetime(2024, 2, 3, tzinfo=UTC),
+        (("id", "the key"),),
+    )
+    assert found.metadata.grain == ("id", "day", "shop")
 
 
 EXTERNAL = """
@@ -345,9 +348,13 @@ def test_an_external_model_is_the_one_of_the_projects_gateway(tmp_path: Path) ->
 
     assert list(project.models) == ["raw.orders"]
     assert model.columns == (Column("id", "bigint"), Column("day", "date"))
-    assert (model.start, model.grain, model.line) == (datetime(2024, 1, 1, tzinfo=UTC), ("id", "day"), 4)
-    assert model.column_descriptions == (("id", "the key"),)
-    assert [(call.name, call.arguments) for call in model.audits] == [
+    assert (model.schedule.start, model.metadata.grain, model.line) == (
+        datetime(2024, 1, 1, tzinfo=UTC),
+        ("id", "day"),
+        4,
+    )
+    assert model.metadata.column_descriptions == (("id", "the key"),)
+    assert [(call.name, call.arguments) for call in model.checks.audits] == [
         ("not_null", (("columns", "id"),)),
         ("accepted_values", (("column", "id"), ("is_in", "(1, 2)"))),
     ]

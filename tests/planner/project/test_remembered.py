@@ -121,9 +121,9 @@ def test_what_changes_what_a_file_says_is_seen_although_the_file_is_the_same(edi
 
 def test_a_date_that_moves_is_another_one_the_next_day(tmp_path: Path) -> None:
     root = project_of(tmp_path / "project", FILES)
-    today = load(root, tmp_path / "cache").models["s.c"].end
+    today = load(root, tmp_path / "cache").models["s.c"].schedule.end
 
-    tomorrow = load(root, tmp_path / "cache", NOW + timedelta(days=1)).models["s.c"].end
+    tomorrow = load(root, tmp_path / "cache", NOW + timedelta(days=1)).models["s.c"].schedule.end
 
     assert today and tomorrow and tomorrow - today == timedelta(days=1)
 

@@ -134,14 +134,14 @@ def _fill_query(model: Model, tables: Mapping[str, str], again: bool) -> str:
     cuts = [(DAYS[0], DAYS[3])] if again else [(DAYS[0], DAYS[1]), (DAYS[2], DAYS[3])]
     return " UNION ALL ".join(
         f"SELECT * FROM ({_text_over(model, tables, again, cut)})"
-        f" WHERE {quote_column(model.time_column)} BETWEEN {cut[0]!r} AND {cut[1]!r}"
+        f" WHERE {quote_column(model.by_time.time_column)} BETWEEN {cut[0]!r} AND {cut[1]!r}"
         for cut in cuts
     )
 
 
 def _text_over(model: Model, tables: Mapping[str, str], again: bool, cut: tuple[str, str] = ("", "")) -> str:
     """The query over these tables: its text as a file has it, or else as its tree is written."""
-    if model.text:
+    if model.written.text:
         interval = Interval(day(cut[0]), day(cut[1]) + timedelta(days=1)) if cut[0] else None
         text = render_model(model, tables, {}, interval, NOW)
     else:

@@ -98,7 +98,7 @@ def model_file(body: str, arguments: str = COLUMNS, name: str = "a") -> dict[str
 def test_a_decorator_says_what_a_model_block_says(tmp_path: Path) -> None:
     model = project_with(tmp_path, PYTHON).models["shop.totals"]
 
-    assert (model.kind, model.description, model.owner, model.tags) == (
+    assert (model.kind, model.metadata.description, model.metadata.owner, model.metadata.tags) == (
         Kind.FULL,
         "Twice the price",
         "ann",
@@ -106,8 +106,8 @@ def test_a_decorator_says_what_a_model_block_says(tmp_path: Path) -> None:
     )
     assert model.columns == (Column("id", "int"), Column("price", "bigint"), Column("note", "string"))
     assert model.depends_on == ("shop.items",)
-    assert [(call.name, call.arguments) for call in model.audits] == [("not_null", (("columns", "(id)"),))]
-    assert model.column_descriptions == (("id", "the key"),)
+    assert [(call.name, call.arguments) for call in model.checks.audits] == [("not_null", (("columns", "(id)"),))]
+    assert model.metadata.column_descriptions == (("id", "the key"),)
     assert (str(model.place), model.sql) == ("models/totals.py:8", "")
 
 
@@ -142,9 +142,9 @@ def test_texts_and_names_of_columns_may_hold_anything_in_every_dialect(tmp_path:
     config = f"gateways: {{dev: {{connection: {{type: spark}}}}}}\nmodel_defaults: {{dialect: '{dialect}'}}\n"
     model = load_project(project_of(tmp_path, {"config.yaml": config, **files}), NOW).models["shop.a"]
 
-    assert model.description == 'It\'s "odd"; (yes)'
+    assert model.metadata.description == 'It\'s "odd"; (yes)'
     assert [column.name for column in model.columns] == ["id", "the price", "ökning"]
-    assert model.column_descriptions == (("the price", "{'a': 'b, c'}"), ("ökning", "more"))
+    assert model.metadata.column_descriptions == (("the price", "{'a': 'b, c'}"), ("ökning", "more"))
 
 
 @pytest.mark.prove
@@ -161,7 +161,7 @@ def test_statements_run_around_the_code_of_a_python_model(
     table = store.environments.get("prod").snapshots["shop.a"].table  # type: ignore[union-attr]
 
     model = project.models["shop.a"]
-    assert [statement.head.split()[0] for statement in model.post_statements] == ["ALTER", "ANALYZE"]
+    assert [statement.head.split()[0] for statement in model.statements.post_statements] == ["ALTER", "ANALYZE"]
     assert ("made", "by code") in engine.fetch(f"SHOW TBLPROPERTIES {table}").rows
     for statement, says in (
         ("SELECT 1", "its rows come from its code"),
@@ -384,6 +384,6 @@ def test_a_model_that_reads_itself_sees_its_table_as_it_was_before_the_batch(
     plan_and_apply(project, engine, store)
 
     model = project.models["shop.running"]
-    assert (model.reads_itself, model.depends_on, model.batch_size) == (True, ("shop.items",), 1)
+    assert (model.reads_itself, model.depends_on, model.batches.batch_size) == (True, ("shop.items",), 1)
     assert rows(engine, "SELECT total FROM shop.running ORDER BY day") == [(10,), (30,), (30,), (60,), (60,)]
     assert [result.ok for result in run_unit_tests(engine, project, project.tests)] == [True]

@@ -1,6 +1,5 @@
 """What a run computes: only what is chosen and ready, by the model's own clock and units."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,6 +8,7 @@ from mergeplan.planner.apply.backfill.auto_restatement import due_to_restate
 from mergeplan.planner.intervals import Cron, Interval, Timeline, build_timeline, intersect_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.forward_only import ForwardOnly
@@ -77,7 +77,7 @@ def test_what_reads_a_table_that_is_not_ready_goes_no_further_than_it() -> None:
 
 
 def test_a_unit_that_is_not_over_waits_for_its_signals_too() -> None:
-    models = {**SHOP, "s.days": replace(SHOP["s.days"], allow_partials=True)}
+    models = {**SHOP, "s.days": replace_settings(SHOP["s.days"], {"allow_partials": True})}
     prod, loaded = promote(models)
     whole = (Interval(EPOCH, day("2026-01-13")),)
 
@@ -95,7 +95,7 @@ def test_a_start_leaves_older_days_missing() -> None:
 
 
 def test_part_of_a_unit_is_computed_and_not_needed() -> None:
-    models = {**SHOP, "s.days": replace(SHOP["s.days"], allow_partials=True)}
+    models = {**SHOP, "s.days": replace_settings(SHOP["s.days"], {"allow_partials": True})}
     prod, loaded = promote(models)
 
     plan = build_run(prod, loaded, Window(datetime(2026, 1, 13, 7, tzinfo=UTC)), prod, only={"s.days"})
@@ -106,8 +106,11 @@ def test_part_of_a_unit_is_computed_and_not_needed() -> None:
 
 
 def test_a_unit_that_just_began_or_lies_past_the_end_is_no_part_to_compute() -> None:
-    partial = replace(SHOP["s.days"], allow_partials=True)
-    begun, ended = {**SHOP, "s.days": partial}, {**SHOP, "s.days": replace(partial, end=day("2026-01-13"))}
+    partial = replace_settings(SHOP["s.days"], {"allow_partials": True})
+    begun, ended = (
+        {**SHOP, "s.days": partial},
+        {**SHOP, "s.days": replace_settings(partial, {"end": day("2026-01-13")})},
+    )
     whole = (Interval(day("2026-01-10"), day("2026-01-13")),)
 
     assert ran(Window(LATER), begun, only={"s.days"})["s.days"] == whole
@@ -116,7 +119,7 @@ def test_a_unit_that_just_began_or_lies_past_the_end_is_no_part_to_compute() -> 
 
 
 def test_a_table_without_days_is_computed_whole_for_part_of_a_unit() -> None:
-    models = {**SHOP, "s.apart": replace(SHOP["s.apart"], allow_partials=True)}
+    models = {**SHOP, "s.apart": replace_settings(SHOP["s.apart"], {"allow_partials": True})}
 
     found = ran(Window(NOW), models, only={"s.apart"})
 
@@ -144,7 +147,7 @@ def test_a_shorter_unit_than_the_crons_own_is_what_time_is_counted_in() -> None:
 
 
 def test_a_model_restates_itself_when_its_cron_has_struck_since() -> None:
-    weekly = {**SHOP, "s.days": replace(SHOP["s.days"], auto_restatement_cron=Cron("@weekly"))}
+    weekly = {**SHOP, "s.days": replace_settings(SHOP["s.days"], {"auto_restatement_cron": Cron("@weekly")})}
     shown = promote(weekly)[0].snapshots
     table = shown["s.days"].table
 

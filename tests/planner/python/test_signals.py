@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import MergeplanError, ProjectError
 from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge_intervals
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import SignalCall
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.python.running import open_runner
 from mergeplan.planner.state.store import StateStore
 from tests.planner.building import day, model
@@ -68,7 +67,7 @@ def test_signals_say_what_of_a_batch_is_ready(signals: str, last: int, tmp_path:
     asked = project.models["shop.a"]
 
     with open_runner(project.code, NoSpark()) as python:
-        ready = python.ready(asked.signals, DAYS, asked, {"shop.items": "physical"})
+        ready = python.ready(asked.schedule.signals, DAYS, asked, {"shop.items": "physical"})
 
     assert ready == merge_intervals(DAYS[:last])
 
@@ -79,7 +78,7 @@ def test_a_signal_that_says_neither_is_told(tmp_path: Path) -> None:
     asked = project.models["shop.a"]
 
     with pytest.raises(MergeplanError) as error, open_runner(project.code, NoSpark()) as python:
-        python.ready(asked.signals, DAYS, asked, {})
+        python.ready(asked.schedule.signals, DAYS, asked, {})
 
     assert str(error.value) == (
         "signals/all.py:18: The signal `odd` failed: TypeError: a signal returns True, False or intervals, not str."
@@ -132,7 +131,7 @@ def test_what_is_ready_is_cut_anew(
     def spans(pairs: list[tuple[int, int]]) -> tuple[Interval, ...]:
         return tuple(Interval(DAYS[first].start, DAYS[last - 1].end) for first, last in pairs)
 
-    waiting = replace(model("shop.a", "SELECT 1 AS x", kind), signals=(SignalCall("s"),))
+    waiting = model("shop.a", "SELECT 1 AS x", kind, signals=(SignalCall("s"),))
     layout = Layout({}, {}, NOW, python=Until(late))  # type: ignore[arg-type]  # of which only `ready` is asked
 
     assert layout.check_signals(waiting, spans([(0, 4)]), ()) == (spans(cut), spans(waits))

@@ -48,5 +48,7 @@ def reading_of(text: str, parents: Mapping[str, Parent]) -> Reading:
 
 def _reading(text: str, model: Model, parents: Mapping[str, Parent]) -> Reading:
     shape = model_shape(model, parents)
-    trust = Trust.WORDS if model.misread else Trust.FOLLOWED if shape.relation is not None else Trust.WRITTEN
-    return Reading(text, model.text.strip() or model.sql, trust, (shape.text, *(shape.columns or ())), model.sql)
+    trust = Trust.WORDS if model.written.misread else Trust.FOLLOWED if shape.relation is not None else Trust.WRITTEN
+    return Reading(
+        text, model.written.text.strip() or model.sql, trust, (shape.text, *(shape.columns or ())), model.sql
+    )

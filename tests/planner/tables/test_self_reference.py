@@ -52,8 +52,8 @@ def kind_of(text: str) -> Model:
 def test_it_is_no_cycle_and_a_batch_is_a_day() -> None:
     found = read(total())
 
-    assert (found.reads_itself, found.depends_on, found.batch_size) == (True, ("raw.items",), 1)
-    assert read(total(", batch_size 7, batch_concurrency 4")).batch_size == 7
+    assert (found.reads_itself, found.depends_on, found.batches.batch_size) == (True, ("raw.items",), 1)
+    assert read(total(", batch_size 7, batch_concurrency 4")).batches.batch_size == 7
     assert make_plan(project(RAW, found), Environment("dev"), Environment("prod")).new.snapshots["shop.t"].columns == (
         "at", "n", "total",
     )  # fmt: skip

@@ -9,7 +9,8 @@ from functools import lru_cache
 from sqlglot import exp
 
 from mergeplan.planner.errors import Located, MergeplanError, ProjectError
-from mergeplan.planner.model.model import Audit, AuditCall
+from mergeplan.planner.model.checks import AuditCall
+from mergeplan.planner.model.model import Audit
 from mergeplan.planner.parsing.definitions.audits.builtin_audits import ALIASES, BUILT_IN
 from mergeplan.planner.parsing.macros.expand import DATES, spark_tree
 from mergeplan.planner.parsing.macros.splicing import splice_names

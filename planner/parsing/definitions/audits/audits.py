@@ -11,7 +11,8 @@ from sqlglot.tokenizer_core import Token
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.intervals import Cron
-from mergeplan.planner.model.model import Audit, AuditCall
+from mergeplan.planner.model.checks import AuditCall
+from mergeplan.planner.model.model import Audit
 from mergeplan.planner.parsing.definitions.audits.audit_calls import parameters
 from mergeplan.planner.parsing.definitions.body import is_jinja
 from mergeplan.planner.parsing.definitions.common_blocks import block_statements, is_block, property_date, table_names

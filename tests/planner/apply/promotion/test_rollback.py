@@ -13,6 +13,8 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError, Refused, RequestError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.schedule import Schedule
+from mergeplan.planner.model.time_range import TimeRange
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.environments import Cause, HistoryAction
@@ -100,7 +102,16 @@ def test_rollback_names_a_table_that_is_gone(
 def fill_by_day(store: StateStore, name: str, version: str, last: int) -> Snapshot:
     """A table by day that the state knows, which holds January up to a day."""
     start, query = FIRST, "SELECT d FROM raw.t"
-    model = Model(name, Kind.INCREMENTAL_BY_TIME_RANGE, "m.sql", 1, "", query, time_column="d", start=start)
+    model = Model(
+        name,
+        Kind.INCREMENTAL_BY_TIME_RANGE,
+        "m.sql",
+        1,
+        "",
+        query,
+        by_time=TimeRange(time_column="d"),
+        schedule=Schedule(start=start),
+    )
     made = snapshot(model, version)
     store.tables.register(made.table, (Column("d", "date"),))
     store.intervals.record(made.table, days(1, last))

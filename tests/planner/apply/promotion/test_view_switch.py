@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,7 +20,9 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.metadata import Metadata
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.environments import HistoryAction
@@ -86,8 +87,10 @@ def prod(store: StateStore, engine: SparkEngine) -> dict[int, Environment]:
 def version(name: str, number: int) -> Snapshot:
     """A version of a model with comments of its own; only one is a table, which takes longer."""
     kind = Kind.FULL if name == "s.a" else Kind.VIEW
-    model = Model(name, kind, f"models/{name}.sql", 1, "", "SELECT 1 AS id", description=f"revision {number}")
-    return snapshot(replace(model, column_descriptions=(("id", f"of {number}"),)), f"v{number}")
+    model = Model(
+        name, kind, f"models/{name}.sql", 1, "", "SELECT 1 AS id", metadata=Metadata(description=f"revision {number}")
+    )
+    return snapshot(replace_settings(model, {"column_descriptions": (("id", f"of {number}"),)}), f"v{number}")
 
 
 def promote_to(store: StateStore, engine: Any, new: Environment, wait: float | None = 0.0) -> None:

@@ -11,8 +11,10 @@ from mergeplan.planner.checks.diff.row_condition import row_condition
 from mergeplan.planner.checks.diff.table_diff import Samples
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import Cancelled, RequestError
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import AuditCall, Model
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 
 SLOW = "SELECT COUNT(*) FROM RANGE(1000000000000) AS a WHERE SIN(id) > 2"
 
@@ -22,7 +24,7 @@ def refuse_to_go_on() -> None:
 
 
 def model(*audits: AuditCall, **fields: object) -> Model:
-    return Model("a.b", Kind.FULL, "b.sql", 1, "", audits=audits, **fields)  # type: ignore[arg-type]
+    return replace_settings(Model("a.b", Kind.FULL, "b.sql", 1, ""), {"audits": audits, **fields})
 
 
 @pytest.mark.parametrize("begun_after", [0.0, 0.6])

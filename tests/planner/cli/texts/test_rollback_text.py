@@ -10,9 +10,14 @@ from mergeplan.planner.apply.promotion.rollback import Behind
 from mergeplan.planner.cli.texts.rollback_text import behind_text
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.time_range import TimeRange
 from tests.planner.builders import days, snapshot
 
-BY_DAY = snapshot(Model("s.a", Kind.INCREMENTAL_BY_TIME_RANGE, "m.sql", 1, "", "SELECT d FROM raw.t", time_column="d"))
+BY_DAY = snapshot(
+    Model(
+        "s.a", Kind.INCREMENTAL_BY_TIME_RANGE, "m.sql", 1, "", "SELECT d FROM raw.t", by_time=TimeRange(time_column="d")
+    )
+)
 LATE = Behind(BY_DAY, (days(1, 4),), (days(5, 8),), (days(5, 9),))
 WHOLE = Behind(snapshot("s.f"), (days(1, 4),), (days(5, 8),), (days(1, 9),))
 

@@ -13,6 +13,7 @@ from mergeplan.planner.engine.protocol import ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.builders import snapshot
 from tests.planner.cli.conftest import TODAY, CommandLine
@@ -199,7 +200,9 @@ def test_the_janitor_names_the_tables_whose_old_versions_go_and_why_others_keep_
     mergeplan = shop(**SMALL)
     promote_environment(mergeplan)
     one, two = (
-        snapshot(Model(f"lake.{name}", Kind.FULL, "m.sql", 1, "", "SELECT 1 AS id", table_format="delta"))
+        snapshot(
+            Model(f"lake.{name}", Kind.FULL, "m.sql", 1, "", "SELECT 1 AS id", storage=Storage(table_format="delta"))
+        )
         for name in ("one", "two")
     )
     for name, reads in ((one.table, ()), (two.table, ()), ("lake.clone", (two.table,))):

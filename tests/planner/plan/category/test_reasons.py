@@ -173,7 +173,7 @@ def plans_in_place() -> Iterator[tuple[Environment, Plan]]:
     models = two(DAYS, **RANGED) | seed_models("one") | project(model("s.far", "SELECT COUNT(*) AS n FROM s.child"))
     prod, loaded = promote(models)
     yield prod, build_run(prod, Loaded({}), Window(NOW))
-    late = {name: replace(each, lookback=2) for name, each in models.items()}
+    late = {name: replace(each, batches=replace(each.batches, lookback=2)) for name, each in models.items()}
     again, held = promote(late)
     yield again, build_run(again, held, Window(NOW))
     for chosen in ("s.parent", "s.seed", "s.raw"):

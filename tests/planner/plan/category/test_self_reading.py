@@ -8,6 +8,7 @@ import pytest
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.category.self_reading import read_old_meanings
 from mergeplan.planner.plan.change import Category
 from mergeplan.planner.semantics.columns import model_shape, shape_of
@@ -88,9 +89,9 @@ def test_an_edit_of_the_later_form_alone_keeps_all_rows(later: str) -> None:
     ("made", "source"),
     [
         (by_key(later=LATER.replace(">", ">=")), SOURCE.replace("day", "DATE_ADD(day, 1) AS day")),
-        (replace(by_key(later=LATER.replace(">", ">=")), unique_key=("x",)), SOURCE),
+        (replace_settings(by_key(later=LATER.replace(">", ">=")), {"unique_key": ("x",)}), SOURCE),
         (by_key(later=f"{LATER} AND x <> ') AS first_run'"), SOURCE),
-        (replace(by_key(later=LATER.replace(">", ">=")), misread="x"), SOURCE),
+        (replace_settings(by_key(later=LATER.replace(">", ">=")), {"misread": "x"}), SOURCE),
     ],
 )
 def test_a_later_form_that_changes_with_something_else_is_judged_as_any_edit(made: Model, source: str) -> None:

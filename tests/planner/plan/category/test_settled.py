@@ -9,6 +9,7 @@ import pytest
 
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.semantics import columns
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
@@ -118,6 +119,6 @@ def test_the_key_of_a_meaning_holds_all_of_the_model() -> None:
         return known_meaning.recall_meaning(model, {"s.hub": hub}, {"s.hub": hub}, began, memory)
 
     assert recall(reader) is not None
-    assert recall(replace(reader, grain=("id",))) is None
+    assert recall(replace_settings(reader, {"grain": ("id",)})) is None
     assert recall(replace(reader, settings=(("spark.sql.ansi.enabled", "false"),))) is None
     assert recall(reader, "2026-01-01") is None

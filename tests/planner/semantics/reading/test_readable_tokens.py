@@ -46,7 +46,7 @@ SAME = {  # text: what is generated
 def test_what_only_spark_knows_opens_and_runs_as_it_is_written(text: str) -> None:
     model = model_of("kind FULL", text)
 
-    assert (model.text.strip(), model.sql, model.depends_on) == (text, SAME[text], ("s.t",))
+    assert (model.written.text.strip(), model.sql, model.depends_on) == (text, SAME[text], ("s.t",))
     assert model_shape(model, {"s.t": Parent(COLUMNS)}).unresolved is None
 
 

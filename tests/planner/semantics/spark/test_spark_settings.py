@@ -8,7 +8,9 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import Column, Model, Statement
+from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.property import replace_settings
+from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.project.loader import load_project
 from mergeplan.planner.semantics.columns import model_shape
@@ -148,7 +150,7 @@ def test_rules_that_hold_only_under_ansi_are_not_applied_without_it(shared_engin
 def test_rules_are_not_applied_behind_a_statement_that_sets_something() -> None:
     before = under((), UNLIKE[0])
     said = (Statement("SET spark.sql.ansi.enabled = false"),)
-    one, two = (Model(**{**vars(before["s.a"]), "sql": sql, "pre_statements": said}) for sql in UNLIKE)
+    one, two = (replace_settings(before["s.a"], {"sql": sql, "pre_statements": said}) for sql in UNLIKE)
 
     assert change_of(before | {"s.a": one}, before | {"s.a": two})["s.a"].category is Category.BREAKING
 
