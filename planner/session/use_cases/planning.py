@@ -131,9 +131,10 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         full_state = replace(loaded, contents=contents)
         plan = build_plan(models, target, base, full_state, request, overrides)
         compared = {compared_snapshot.table for pair in plan.comparisons for compared_snapshot in (pair.old, pair.new)}
-        if compared <= contents.keys():
+        new_contents = store.contents.load(compared - contents.keys())
+        if not any(table_contents.known for table_contents in new_contents.values()):
             return _check_placement(work, add_unopened(replace(plan, not_selected=not_selected), unopened))
-        contents |= store.contents.load(compared - contents.keys())
+        contents |= new_contents
 
 
 def _others_environment(work: Workspace, options: PlanOptions, target: Environment, base: Environment) -> Environment:
