@@ -146,7 +146,7 @@ def _others_environment(work: Workspace, options: PlanOptions, target: Environme
 
 def _check_placement(work: Workspace, plan: Plan) -> Plan:
     """Return the plan if the catalogs of its views exist; raise ProjectError otherwise."""
-    check_views(plan.new.views_by_name, work.project.catalogs, Place(work.project.config_path))
+    check_views(sorted(plan.new.view_names), work.project.catalogs, Place(work.project.config_path))
     return plan
 
 
