@@ -14,12 +14,15 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
+from hashlib import sha256
 from itertools import chain
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from weakref import WeakValueDictionary
 
 Json = Any  # untyped, as json.loads returns it
 T = TypeVar("T")
 SCALARS = (str, int, float, bool)
+_DECODED: WeakValueDictionary[tuple[type, bytes], Any] = WeakValueDictionary()
 EMBEDDED = {"json": "embedded"}  # metadata of a field for a part, whose fields are written beside those of the whole
 
 
@@ -57,6 +60,23 @@ def decode_json(kind: type[T], data: Json) -> T:
     """Return the value that `encode_json` made the data from; raise TypeError or ValueError for another kind."""
     result: T = _build_reader(cast(Any, kind))(data)
     return result
+
+
+def encode_line(value: object) -> str:
+    """Return the value as one line of JSON, as the state's database stores it."""
+    return json.dumps(encode_json(value))
+
+
+def decode_line(kind: type[T], text: str) -> T:
+    """Return the value of a text; equal texts are decoded once, and are one object as long as anything refers to it.
+
+    The project's files and the state say the same of most models. The value must be frozen.
+    """
+    key = kind, sha256(text.encode()).digest()
+    value: T | None = _DECODED.get(key)
+    if value is None:
+        value = _DECODED[key] = decode_json(kind, json.loads(text))
+    return value
 
 
 def canonical_json(data: Json) -> str:

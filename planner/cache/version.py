@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,9 @@ def reader_version() -> str:
 
     The code and not the package's version: an installation that is edited keeps its version.
     """
-    files = sorted({path for pattern in READERS for path in PLANNER.glob(pattern)})
-    source_texts = (part for path in files for part in (path.relative_to(PLANNER).as_posix(), path.read_text("utf-8")))
-    return digest(*source_texts, parser_version, sys.version)
+    content = hashlib.sha256()
+    for path in sorted({str(path) for pattern in READERS for path in PLANNER.glob(pattern)}):
+        with open(path, "rb") as file:
+            text = file.read()
+        content.update(b"%b %d %b" % (path.removeprefix(str(PLANNER)).encode(), len(text), text))
+    return digest(content.hexdigest(), parser_version, sys.version)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console, RenderableType
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
 from mergeplan.planner.apply import events
@@ -34,6 +33,9 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.stages import Stages
 from mergeplan.planner.wording import count_noun, join_names
+
+if TYPE_CHECKING:  # bars are imported when something is applied
+    from rich.progress import Progress, TaskID
 
 BARS = {
     Stage.CREATE: ("Updating physical layer", "Physical layer updated"),
@@ -218,6 +220,8 @@ class Terminal:
         self.say(f"\n{stays}" if self._failed else f"\nSKIP: {NOTHING[stage]}")
 
     def _begin_stage(self, stage: Stage, total: int) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
         self._end_stage()
         self._began = self._began or monotonic()
         if stage is Stage.PROMOTE:
@@ -285,6 +289,8 @@ class Terminal:
         self._print_line(Text(f"✘ audit {result.name} of {of}: {count_noun(result.count, 'failing row')}", style=style))
         self._print_line(Text(result.sql, style="dim"))
         if result.sample.rows:
+            from rich.table import Table
+
             table = Table(*map(escape, result.sample.columns))
             for row in result.sample.rows:
                 table.add_row(*(Text("NULL" if value is None else str(value)) for value in row))

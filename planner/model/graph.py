@@ -50,9 +50,9 @@ class Graph:
 
 def graph_of(models: Mapping[str, Model]) -> Graph:
     """Return the graph of these models; raise ProjectError with the cycle if there is one."""
-    parents = {name: tuple(p for p in model.depends_on if p in models) for name, model in models.items()}
+    graph = Graph(models, {name: tuple(p for p in model.depends_on if p in models) for name, model in models.items()})
     try:
-        TopologicalSorter(parents).prepare()
+        _ = graph.order
     except CycleError as error:
         cycle: list[str] = error.args[1][::-1]  # graphlib lists it against the reading direction
         start = cycle.index(min(cycle[:-1]))
@@ -63,7 +63,7 @@ def graph_of(models: Mapping[str, Model]) -> Graph:
             place=model.place,
             hint="Remove one of these references.",
         ) from None
-    return Graph(models, parents)
+    return graph
 
 
 def update_graph(graph: Graph, models: Mapping[str, Model], names: Collection[str]) -> Graph:

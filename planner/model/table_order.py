@@ -26,10 +26,16 @@ def order_columns(model: Model, columns: Iterable[str], types: Mapping[str, str]
     A column whose type is not in `types` counts as one that can name a folder.
     """
     names = tuple(columns)
-    if not model.kind.is_stored or model.storage.table_format in TABLE_FORMATS:
+    if is_in_query_order(model):
         return names
     last = _folder_columns(model, names, types)
     return (*(name for name in names if name not in last), *last)
+
+
+def is_in_query_order(model: Model) -> bool:
+    """Return True if no column names a folder, or if the format has them in the query's order even so."""
+    has_folders = model.storage.partitioned_by or model.by_time.time_column
+    return not (has_folders and model.kind.is_stored) or model.storage.table_format in TABLE_FORMATS
 
 
 def _folder_columns(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> tuple[str, ...]:

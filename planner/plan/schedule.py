@@ -77,8 +77,9 @@ def schedule_changes(
     A parent that holds all that its own cron asks for sets no bound.
     """
     by_name = {change.name: change for change in changes}
+    concerned_names = by_name.keys() | graph.upstream(by_name)
     frontier: dict[str, datetime | None] = {}  # up to where a model's readers may be filled; None: as far as they like
-    for name in graph.order:
+    for name in filter(concerned_names.__contains__, graph.order):
         snapshot, change = snapshots[name], by_name.get(name)
         bound = earliest_moment(frontier[p] for p in graph.parents[name])
         builds = change is not None and change.shares is None

@@ -20,7 +20,6 @@ from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configu
 from mergeplan.planner.parsing.files.schema import Config, DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.parsing.sql.yaml_variables import Replacement
-from mergeplan.planner.project.dbt.compile import target_catalog
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.pipeline_folder import is_pipeline, read_spec
@@ -42,6 +41,8 @@ class DbtSource(Source):
             return document
         section = value.get("dbt")
         settings = section if isinstance(section, dict) else {}
+        from mergeplan.planner.project.dbt.compile import target_catalog  # which most projects do without
+
         catalog = settings.get("target_catalog") or target_catalog(
             self.folder, os.environ, DbtConfig(target=str(settings.get("target") or ""))
         )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.engine.protocol import Engine
@@ -43,11 +44,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
-from mergeplan.planner.project.dbt.answers import Answers
-from mergeplan.planner.project.dbt.compile import HIVE, compile_dbt, describe_target, target_catalog
-from mergeplan.planner.project.dbt.folder import DbtFolder
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
-from mergeplan.planner.project.dbt.own_rows import OwnRows
 from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
@@ -65,6 +62,9 @@ from mergeplan.planner.project.remembered import open_file_cache
 from mergeplan.planner.project.unit_tests import read_unit_tests
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from mergeplan.planner.python.project import ProjectCode
+
+if TYPE_CHECKING:  # what reads dbt's projects is imported for those alone
+    from mergeplan.planner.project.dbt.folder import DbtFolder
 
 NO_CACHE = Cache(None)
 
@@ -150,7 +150,8 @@ def load_project(
             check_configuration_is_data(reading)
         config, document, ruled_by = read_config_files(reading, options.gateways_from, options.isolation)
     chosen = _choose_gateway(config, gateway)
-    foreign = _open_foreign(reading, config, chosen, options)
+    dbt = _open_dbt(reading, config, chosen, options) if is_dbt_project(reading.root) else None
+    foreign = dbt or (PipelineFolder(reading) if is_pipeline(reading.root) else None)
     reading = foreign or reading
     config = apply_gateway_defaults(config, chosen)
     own_rules = read_own_rules(reading, config)
@@ -166,8 +167,8 @@ def load_project(
     read_audits(reading, refusing, config, file_cache, defaults, audits)
     check_audits(refusing, file_cache, models, audits)
     file_cache.keep()
-    if isinstance(foreign, DbtFolder):
-        texts = {name: foreign.dbt_text(model.path) for name, model in models.items()}
+    if dbt:
+        texts = {name: dbt.dbt_text(model.path) for name, model in models.items()}
         models = {name: replace_settings(model, {"dbt_text": texts[name]}) for name, model in models.items()}
     _check_models(refusing, models, own_rules, code)
     models = {name: attach_audits(model, audits) for name, model in models.items()}
@@ -195,7 +196,7 @@ def load_project(
         hashes=dict(reading.hashes),
         exposures=exposures,
     )
-    return _add_dbt_facts(project, foreign) if isinstance(foreign, DbtFolder) else project
+    return _add_dbt_facts(project, dbt) if dbt else project
 
 
 def _add_dbt_facts(project: Project, folder: DbtFolder) -> Project:
@@ -240,6 +241,8 @@ def _gateway_catalogs(reading: Folder, config: Config, gateway: str) -> Catalogs
     catalogs = catalogs_of(gateway, connection, file)
     if catalogs.default != SESSION_CATALOG or not is_dbt_project(reading.root):
         return catalogs
+    from mergeplan.planner.project.dbt.compile import HIVE, target_catalog
+
     is_hive = target_catalog(reading, os.environ, config.dbt) == HIVE
     named = connection.model_copy(update={"default_catalog": HIVE})
     return catalogs_of(gateway, named, file) if is_hive else catalogs
@@ -255,26 +258,27 @@ def _check_models(
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
 
 
-def _open_foreign(
-    reading: Folder, config: Config, gateway: str, options: LoadOptions
-) -> DbtFolder | PipelineFolder | None:
-    """Return another tool's project as a folder of mergeplan; None if the folder is not one."""
-    if is_dbt_project(reading.root):
-        open_engine = options.open_engine
-        connection = config.gateways[gateway].connection if gateway in config.gateways else None
-        catalogs = _gateway_catalogs(reading, config, gateway) if connection else Catalogs()
-        functions = connection.extra_functions if connection else frozenset()
-        own_catalog = catalogs.default if catalogs.default != catalogs.in_spark else ""
-        answers = Answers(
-            partial(open_engine, config, gateway) if open_engine else None,
-            options.gives_rows,
-            functions,
-            own_catalog,
-            OwnRows(reading.root, partial(options.load_deployed, config, gateway), functions, own_catalog),
-        )
-        compiled = compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers)
-        return DbtFolder(reading, compiled, describe_target(reading, config.dbt, os.environ))
-    return PipelineFolder(reading) if is_pipeline(reading.root) else None
+def _open_dbt(reading: Folder, config: Config, gateway: str, options: LoadOptions) -> DbtFolder:
+    """Return a dbt project as a folder of mergeplan."""
+    from mergeplan.planner.project.dbt.answers import Answers
+    from mergeplan.planner.project.dbt.compile import compile_dbt, describe_target
+    from mergeplan.planner.project.dbt.folder import DbtFolder
+    from mergeplan.planner.project.dbt.own_rows import OwnRows
+
+    open_engine = options.open_engine
+    connection = config.gateways[gateway].connection if gateway in config.gateways else None
+    catalogs = _gateway_catalogs(reading, config, gateway) if connection else Catalogs()
+    functions = connection.extra_functions if connection else frozenset()
+    own_catalog = catalogs.default if catalogs.default != catalogs.in_spark else ""
+    answers = Answers(
+        partial(open_engine, config, gateway) if open_engine else None,
+        options.gives_rows,
+        functions,
+        own_catalog,
+        OwnRows(reading.root, partial(options.load_deployed, config, gateway), functions, own_catalog),
+    )
+    compiled = compile_dbt(reading, config.dbt, os.environ, options.isolation, options.cache, answers)
+    return DbtFolder(reading, compiled, describe_target(reading, config.dbt, os.environ))
 
 
 def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:

@@ -81,7 +81,8 @@ def read_models(
 
 def _add_model(reading: Folder, models: dict[str, Model], model: Model) -> None:
     """Add a model; two of one name make the project fail, because it is unknown which is meant."""
-    first_model = models.setdefault(model.name, model)
-    if first_model is not model:
-        message = f"The model `{model.name}` is already defined at {first_model.place}."
+    if model.name in models:
+        message = f"The model `{model.name}` is already defined at {models[model.name].place}."
         reading.errors.append(ProjectError(message, place=model.place))
+    else:
+        models[model.name] = model

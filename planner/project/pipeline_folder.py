@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.parsing.files.pipeline.spec import PipelineSpec, parse_spec
-from mergeplan.planner.parsing.files.pipeline.statements import PipelineTable, read_statements
 from mergeplan.planner.project.folder import Folder
+
+if TYPE_CHECKING:  # what reads pipelines is imported for those alone
+    from mergeplan.planner.parsing.files.pipeline.spec import PipelineSpec
+    from mergeplan.planner.parsing.files.pipeline.statements import PipelineTable
 
 SPECS = ("spark-pipeline.yml", "spark-pipeline.yaml")
 PYTHON = "This file of Python defines tables of the pipeline, which mergeplan does not read."
@@ -23,6 +26,8 @@ def is_pipeline(root: Path) -> bool:
 
 def read_spec(reading: Folder) -> PipelineSpec:
     """Return the specification of the pipeline in a folder; raise ProjectError."""
+    from mergeplan.planner.parsing.files.pipeline.spec import parse_spec
+
     names = [name for name in SPECS if (reading.root / name).is_file()]
     if len(names) > 1:
         raise ProjectError(f"There are both {' and '.join(names)}.", place=Place(names[0], 1), hint="Delete one.")
@@ -49,6 +54,8 @@ class PipelineFolder(Folder):
         return tables
 
     def _read_tables(self, path: str) -> Iterator[PipelineTable]:
+        from mergeplan.planner.parsing.files.pipeline.statements import PipelineTable, read_statements
+
         if path.endswith(".py"):
             error = ProjectError(PYTHON, place=Place(path, 1), hint="Write them as SQL, or as models of mergeplan.")
             yield PipelineTable(path, 1, "", error=error)

@@ -23,12 +23,12 @@ from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults, Noted
 from mergeplan.planner.project.folder import Folder
-from mergeplan.planner.serial import Json, decode_json, encode_json
+from mergeplan.planner.serial import Json, decode_json, decode_line, encode_json, encode_line
 
 Said = tuple[tuple[Model, ...], tuple[Audit, ...]]  # what one file says
 File = tuple[str, str]  # its path and the hash of its content
 Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
-_FORM = "1"
+_FORM = "2"
 
 
 @dataclass
@@ -61,10 +61,11 @@ class Remembered:
         text = self._found.get(self._entry_key(*file))
         if text is None:
             return None
-        entry: dict[str, Json] = json.loads(text)
+        head, *lines = text.split("\n")
+        entry: dict[str, Json] = json.loads(head)
         if not (self._is_unchanged(entry["asked"], defaults) and holds(entry.get("rest", True))):
             return None
-        models = tuple(decode_json(Model, model) for model in entry["models"])
+        models = tuple(decode_line(Model, line) for line in lines)
         return models, tuple(decode_json(Audit, audit) for audit in entry["audits"])
 
     def read(
@@ -80,9 +81,10 @@ class Remembered:
         models, audits = content = read(noting)
         dependencies = self._entry_dependencies(text, noting.noted)
         if dependencies is not None:
-            entry = {"models": encode_json(models), "audits": encode_json(audits), "asked": dependencies}
+            entry = {"audits": encode_json(audits), "asked": dependencies}
             entry |= {"rest": rest_entry} if (rest_entry := rest()) else {}
-            self._new[self._entry_key(*file)] = json.dumps(entry, separators=(",", ":"))
+            lines = json.dumps(entry, separators=(",", ":")), *map(encode_line, models)
+            self._new[self._entry_key(*file)] = "\n".join(lines)
         return content
 
     def find_tried_calls(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:

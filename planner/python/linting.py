@@ -30,9 +30,6 @@ class Found(ChildMessage):
     column: int = Field(0, ge=0)
 
 
-FOUND = TypeAdapter(tuple[Found, ...])
-
-
 @dataclass(frozen=True)
 class RuleRequest:
     """A rule, the place of its class, and the models that it is to check."""
@@ -66,7 +63,7 @@ def run_rules(
     try:
         child = Child(root, files, isolation)
         try:
-            violations = FOUND.validate_python(child.ask(request, LONGEST))
+            violations = TypeAdapter(tuple[Found, ...]).validate_python(child.ask(request, LONGEST))
         finally:
             child.stop()
     except ChildFailed as failed:

@@ -38,7 +38,6 @@ A = TypeVar("A")
 LOADING = 120.0  # seconds that importing a project's files may take
 CALLING = 60.0  # seconds that a macro may take, or a signal; a model may take as long as it likes
 TEXTS = TypeAdapter(tuple[str, ...])
-LOADED_CODE = TypeAdapter(LoadedCode)
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class ProjectCode:
         child = Child(self.root, self.files, self.isolation)
         try:
             answer = child.ask({"op": "load", "paths": paths}, LOADING)
-            return child, validate_reply(LOADED_CODE, answer)
+            return child, validate_reply(TypeAdapter(LoadedCode), answer)
         except BaseException:
             child.stop()
             raise

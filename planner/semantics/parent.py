@@ -42,7 +42,7 @@ def narrow_parents(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]
 def _narrow_parent(text: str, parent: Parent) -> Parent:
     if not parent.columns:
         return parent
-    named = {column for column in parent.columns if can_mean(text, column)} or {parent.columns[0]}
+    named = {column for column in parent.columns if column in text or can_mean(text, column)} or {parent.columns[0]}
     return replace(
         parent,
         columns=tuple(column for column in parent.columns if column in named),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from mergeplan.planner.semantics.digests import SORTED, Digests, TableDigest
 from mergeplan.planner.semantics.parent import Parent, can_mean, narrow_digests
@@ -168,7 +169,7 @@ class Source:
 
         return self.memory.key("digest", *self.key_parts, *narrow_digests(parents, named))
 
-    @property
+    @cached_property
     def key_parts(self) -> tuple[str, ...]:
         # the columns of a set in one order: it differs from process to process
         parent_facts = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.serial import Json, decode_json, encode_json
@@ -43,14 +43,15 @@ class ShapeMemory:
 
     texts: Texts = field(default_factory=NoTexts)
     version: str = ""
+    _recalled: dict[tuple[type, str], object] = field(default_factory=dict, compare=False, repr=False)
 
     def recall(self, kind: type[T], key: str) -> T | None:
         """Return the value that was remembered for a key, or None if there is none that can be read."""
-        text = self.texts.get(key)
-        if text is not None:
+        value = self._recalled.get((kind, key))
+        if value is None and (text := self.texts.get(key)) is not None:
             with suppress(ValueError, TypeError, KeyError, AttributeError):
-                return decode_json(kind, json.loads(text))
-        return None
+                value = self._recalled[kind, key] = decode_json(kind, json.loads(text))
+        return cast("T | None", value)
 
     def remember(self, key: str, value: object) -> None:
         data: Json = encode_json(value)

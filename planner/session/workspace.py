@@ -17,7 +17,7 @@ from mergeplan.planner.cache.store import Cache, Lookups
 from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.engine.gateways import Gateways
 from mergeplan.planner.engine.protocol import Connection, Engine
-from mergeplan.planner.engine.spark.catalog import is_embedded
+from mergeplan.planner.engine.spark.catalog import is_embedded, is_running
 from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import LeaseHeld, QueryError, RequestError
 from mergeplan.planner.model.graph import graph_of
@@ -99,8 +99,8 @@ class Workspace:
     def turn_to(self, now: datetime) -> None:
         self.now = now
         self.__dict__.pop("project", None)
-        self.__dict__.pop("models", None)
-        self.__dict__.pop("incomplete_tables", None)
+        for fact in ("models", "external_tables", "incomplete_tables"):
+            self.__dict__.pop(fact, None)
 
     def reuse(self, project: Project) -> None:
         self.project = project
@@ -215,16 +215,15 @@ class Workspace:
         """True when a Spark runs already that only has to be connected to."""
         if self.settings.open_engine is not None:
             return False
-        from mergeplan.planner.engine.spark.open_session import is_running
-
-        return is_running(self.connection, self.settings.folder)
+        config = self.project.config.gateways[self.project.gateway].connection
+        return is_running(create_connection(config), self.settings.folder)
 
     @property
     def connection(self) -> Connection:
         """The gateway's connection as the engine takes it."""
         return self._gateway_connection(self.project.gateway)
 
-    @property
+    @cached_property
     def external_tables(self) -> frozenset[str]:
         """The tables that models read and no file defines; raise ProjectError if models read each other in a cycle."""
         models = graph_of(self.project.models).models
@@ -365,7 +364,7 @@ class Workspace:
         if settings.open_engine is not None:
             return settings.open_engine(connection, settings.folder, self.profile)
         from mergeplan.planner.engine.spark.engine import open_engine  # what drives Spark, only where Spark is needed
-        from mergeplan.planner.engine.spark.open_session import is_running, starts_again
+        from mergeplan.planner.engine.spark.open_session import starts_again
 
         is_restart = starts_again(connection, settings.folder)
         reported = is_restart or not is_running(connection, settings.folder)
@@ -398,7 +397,7 @@ def complete_columns(model: Model, columns: tuple[Column, ...]) -> Model:
 
 
 def create_connection(
-    config: ConnectionConfig, *, formats: tuple[str, ...], apart: tuple[str, ...] = (), serves: bool = False
+    config: ConnectionConfig, *, formats: tuple[str, ...] = (), apart: tuple[str, ...] = (), serves: bool = False
 ) -> Connection:
     return Connection(
         conf=tuple(conf_of(config).items()),
@@ -423,6 +422,6 @@ def load_state(work: Workspace) -> Loaded:
     for environment in sorted(work.store.environments.all(), key=lambda item: (item.name != "prod", item.name)):
         for snapshot in environment.snapshots.values():
             owners.setdefault(snapshot.table, environment.name)
-    tables = work.store.tables.all().keys() | owners.keys()
+    tables = work.store.tables.names() | owners.keys()
     drifted = work.store.snapshots.tables_with_drift()
     return Loaded(work.store.intervals.load_timelines(tables), frozenset(owners), drifted, owners=owners)

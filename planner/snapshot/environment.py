@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -38,6 +38,12 @@ class Environment:
     @property
     def exists(self) -> bool:
         return self.revision > 0
+
+    @property
+    def view_names(self) -> Iterator[str]:
+        """The names of its views, without making the views."""
+        shown = (name for name in self.views if name in self.snapshots and self.snapshots[name].kind.has_view)
+        return (self.naming.view(name, self.name) for name in shown)
 
     @cached_property
     def views_by_name(self) -> Mapping[str, View]:

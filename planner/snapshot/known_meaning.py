@@ -49,8 +49,9 @@ def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, 
     if source.memory.texts.get(rows) is not None:  # else the query was nested too deeply
         order = "" if snapshot.kind.is_stored else shape.order
         came_out = _meaning_digest(snapshot.meaning, snapshot.columns)
-        known_meaning = KnownMeaning(shape.text, order, came_out, shape.reads, shape.named)
-        source.memory.remember(_meaning_key(snapshot.model, began, parents, source.memory), known_meaning)
+        key = _meaning_key(snapshot.model, began, parents, source.memory)
+        if source.memory.recall(KnownMeaning, key) is None:
+            source.memory.remember(key, KnownMeaning(shape.text, order, came_out, shape.reads, shape.named))
 
 
 def _is_read_from(source: Source, parents: Parents) -> bool:
@@ -73,9 +74,9 @@ def recall_meaning(
         _means_the_same(model.sql, before[name], parents[name]) for name in changed_names
     ):
         return None
-    memory.remember(
-        _meaning_key(model, began, parents, memory), meaning
-    )  # plans over these need it once they are promoted
+    key = _meaning_key(model, began, parents, memory)
+    if memory.recall(KnownMeaning, key) is None:
+        memory.remember(key, meaning)  # plans over these parents need it once they are promoted
     return meaning
 
 

@@ -11,7 +11,7 @@ from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import Facet
-from mergeplan.planner.model.table_order import order_columns
+from mergeplan.planner.model.table_order import is_in_query_order, order_columns
 from mergeplan.planner.naming import DEFAULT, Naming, partition_text
 from mergeplan.planner.semantics.audited_keys import Keys, keys_from_audits
 from mergeplan.planner.semantics.columns import names_with_capitals
@@ -130,6 +130,8 @@ class Snapshot:
 
     @property
     def _column_types(self) -> Mapping[str, str]:
+        if is_in_query_order(self.model):  # as most tables are: their meanings are not decoded for this
+            return {}
         return certain_types(self.meaning.types if self.meaning else ())
 
     @cached_property

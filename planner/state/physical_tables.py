@@ -41,6 +41,11 @@ class PhysicalTables:
         with self._database.reading() as tx:
             return _read_tables(tx, tx.select(t.physical_tables))
 
+    def names(self) -> frozenset[str]:
+        with self._database.reading() as tx:
+            names = sa.select(t.physical_tables.c.name).where(tx.own(t.physical_tables))
+            return frozenset(tx.execute(names).scalars())
+
     def get(self, name: str) -> PhysicalTable | None:
         with self._database.reading() as tx:
             return _read_tables(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name == name)).get(name)

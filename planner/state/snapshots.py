@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, SESSION_CATALOG
-from mergeplan.planner.serial import canonical_json, decode_json, encode_json
+from mergeplan.planner.serial import canonical_json, decode_json, decode_line, encode_json
 from mergeplan.planner.snapshot.snapshot import Meaning, ReadMeaning, Snapshot
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
@@ -77,16 +77,16 @@ def _build_row(snapshot: Snapshot) -> dict[str, object]:
 
 @lru_cache(maxsize=8)
 def _select_snapshots(project: str) -> sa.Select[Any]:
-    """Return the project's snapshots, with their meanings as texts."""
-    plain = [column for column in t.snapshots.c if column is not t.snapshots.c.meaning]
-    meaning = sa.cast(t.snapshots.c.meaning, sa.Text).label("meaning")
-    return sa.select(*plain, meaning).where(t.snapshots.c.project == project)
+    """Return the project's snapshots, with their models and meanings as texts."""
+    texts = ("model", "meaning")
+    columns = (sa.cast(c, sa.Text).label(c.name) if c.name in texts else c for c in t.snapshots.c)
+    return sa.select(*columns).where(t.snapshots.c.project == project)
 
 
 def _build_snapshot(row: sa.Row[Any], decode: Callable[[ReadMeaning], Meaning | None]) -> Snapshot:
     columns = None if row.columns is None else tuple(row.columns)
     fingerprint = decode_json(Fingerprint, row.parts)
-    model = _as_named(decode_json(Model, row.model))
+    model = _as_named(decode_line(Model, row.model))
     # A plan asks for the meanings of few: of what changed, and of what that reads.
     meaning = cast("Meaning | None", partial(decode, partial(_decode_meaning, row.meaning)) if row.meaning else None)
     return Snapshot(model, fingerprint, row.version, columns, row.forced, meaning, row.stored or "")

@@ -15,7 +15,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.semantics.shape import Reads, Shape
-from mergeplan.planner.serial import EMBEDDED, decode_json, encode_json
+from mergeplan.planner.serial import EMBEDDED, decode_json, decode_line, encode_json, encode_line
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from tests.planner.test_every_property import FIELDS
 
@@ -90,3 +90,20 @@ def test_what_is_read_is_what_would_be_made() -> None:
 
     assert read == shape
     assert read.frame is not decode_json(Shape, encode_json(shape)).frame  # a default that is made for each
+
+
+def test_equal_lines_are_one_value_and_different_ones_are_two() -> None:
+    model = Model("s.a", Kind.FULL, "a.sql", 1, "SELECT 1\nFROM t", description="ä\u2028")
+    line = encode_line(model)
+
+    first, second = decode_line(Model, line), decode_line(Model, line[:-1] + line[-1])
+
+    assert first == model and first is second
+    assert "\n" not in line and decode_line(Model, line.replace("s.a", "s.b")).name == "s.b"
+
+
+@pytest.mark.parametrize("line", ["", "{", "null", '{"name": 1}'])
+def test_a_damaged_line_is_an_error_each_time(line: str) -> None:
+    for _ in range(2):
+        with pytest.raises((TypeError, ValueError, AttributeError)):
+            decode_line(Model, line)

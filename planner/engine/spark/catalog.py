@@ -236,3 +236,15 @@ def _can_connect(port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+def is_running(connection: Connection, home: Path) -> bool:
+    """Return True if a connection's Spark runs already (a server, or a warm one), so that no process is started."""
+    if connection.remote or not is_embedded(connection):
+        return bool(connection.remote)
+    return warm_owner(home) is not None
+
+
+def warm_owner(home: Path) -> Owner | None:
+    owner = CatalogLock(spark_folder(home)).owner()
+    return owner if owner is not None and owner.serves else None

@@ -6,7 +6,15 @@ from functools import partial
 from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection, Server
-from mergeplan.planner.engine.spark.catalog import WAIT, CatalogLock, Owner, is_embedded, session_conf, spark_folder
+from mergeplan.planner.engine.spark.catalog import (
+    WAIT,
+    CatalogLock,
+    Owner,
+    is_embedded,
+    session_conf,
+    spark_folder,
+    warm_owner,
+)
 from mergeplan.planner.engine.spark.classic_session import ClassicSession
 from mergeplan.planner.engine.spark.connect.connect_session import ConnectSession, without_token
 from mergeplan.planner.engine.spark.process.connect_server import local_url
@@ -17,22 +25,10 @@ from mergeplan.planner.engine.spark.session import EngineSession, silence_librar
 from mergeplan.planner.errors import RequestError
 
 
-def is_running(connection: Connection, home: Path) -> bool:
-    """Return True if a connection's Spark runs already (a server, or a warm one), so that no process is started."""
-    if connection.remote or not is_embedded(connection):
-        return bool(connection.remote)
-    return _warm_owner(home) is not None
-
-
 def starts_again(connection: Connection, home: Path) -> bool:
     """Return True if a warm Spark has to restart before it can serve this connection: it lacks a table format."""
-    owner = None if connection.remote or not is_embedded(connection) else _warm_owner(home)
+    owner = None if connection.remote or not is_embedded(connection) else warm_owner(home)
     return owner is not None and lacks_formats(owner, connection)
-
-
-def _warm_owner(home: Path) -> Owner | None:
-    owner = CatalogLock(spark_folder(home)).owner()
-    return owner if owner is not None and owner.serves else None
 
 
 def open_session(connection: Connection, home: Path, profile: Profile, wait: float = WAIT) -> EngineSession:

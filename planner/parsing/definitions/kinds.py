@@ -14,9 +14,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import PROPERTIES, Model, Seed
+from mergeplan.planner.model.model import DBT_NULLS, PANDAS_NULLS, PROPERTIES, Model, Seed
 from mergeplan.planner.model.property import replace_settings
-from mergeplan.planner.parsing.definitions.csv_nulls import DBT_NULLS, PANDAS_NULLS
 from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, read_custom
 from mergeplan.planner.parsing.definitions.incremental import (
     KEYS,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.parsing.definitions.csv_nulls import PANDAS_NULLS
+from mergeplan.planner.model.model import PANDAS_NULLS
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_document
 
 SETTINGS = ("sep", "delimiter", "quotechar", "na_values", "skip_blank_lines")

@@ -86,7 +86,7 @@ def digest_parents(parents: Mapping[str, Fingerprint]) -> str:
 
 def is_edited(old: Model, new: Model) -> bool:
     """Return True if a person changed this model itself, not only something it reads."""
-    if old == new:
+    if old is new or old == new:
         return False
     if row_source(old) != row_source(new) or old.settings != new.settings:
         return True

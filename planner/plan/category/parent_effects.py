@@ -46,7 +46,11 @@ def over_parents(candidate: Candidate) -> OverParents:
         unchanged = {question.model: question.old.visible_digest for question in alike}
         return meaning_of(candidate.model, shape, visible | unchanged, began).table_digest
 
-    plain = rows(())
+    # Its snapshot was made over its parents' tables; these may report other rows, and it may keep that of an empty one.
+    reports = any(parent.reported is not None for parent in candidate.parents.values())
+    in_base = candidate.inputs.base.get(candidate.model.name)
+    keeps_meaning = in_base is not None and candidate.fresh.meaning is in_base.meaning
+    plain = rows(()) if reports or keeps_meaning else candidate.fresh.raw
     if loaded.contents is None or plain == old.raw:
         return OverParents(plain)  # nothing may be compared, or nothing need be
     questions = _list_comparisons(candidate)

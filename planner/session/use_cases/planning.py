@@ -131,9 +131,10 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         full_state = replace(loaded, contents=contents)
         plan = build_plan(models, target, base, full_state, request, overrides)
         compared = {compared_snapshot.table for pair in plan.comparisons for compared_snapshot in (pair.old, pair.new)}
-        if compared <= contents.keys():
+        new_contents = store.contents.load(compared - contents.keys())
+        if not any(table_contents.known for table_contents in new_contents.values()):
             return _check_placement(work, add_unopened(replace(plan, not_selected=not_selected), unopened))
-        contents |= store.contents.load(compared - contents.keys())
+        contents |= new_contents
 
 
 def _others_environment(work: Workspace, options: PlanOptions, target: Environment, base: Environment) -> Environment:
@@ -145,7 +146,7 @@ def _others_environment(work: Workspace, options: PlanOptions, target: Environme
 
 def _check_placement(work: Workspace, plan: Plan) -> Plan:
     """Return the plan if the catalogs of its views exist; raise ProjectError otherwise."""
-    check_views(plan.new.views_by_name, work.project.catalogs, Place(work.project.config_path))
+    check_views(sorted(plan.new.view_names), work.project.catalogs, Place(work.project.config_path))
     return plan
 
 

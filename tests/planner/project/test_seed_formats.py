@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas
 import pytest
 
-from mergeplan.planner.parsing.definitions.csv_nulls import PANDAS_NULLS
+from mergeplan.planner.model.model import PANDAS_NULLS
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.plan.change import Category
 from mergeplan.planner.project.seeds import load_seed, read_seed

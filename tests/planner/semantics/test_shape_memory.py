@@ -139,3 +139,14 @@ def test_a_remembered_query_that_cannot_be_followed_again_counts_all_that_it_rea
     assert lost.rows != other.rows
     assert kept == known
     assert lost.rows != again.compute_digest({"s.orders": HELD}).rows
+
+
+def test_a_remembered_value_is_decoded_once_in_a_plan() -> None:
+    kept = Kept()
+    shape_of(QUERY, {"s.orders": ORDERS}, memory=ShapeMemory(kept))
+    memory = ShapeMemory(kept)
+    first = shape_of(QUERY, {"s.orders": ORDERS}, memory=memory)
+
+    again = shape_of(QUERY, {"s.orders": ORDERS}, memory=memory)
+
+    assert again == first and again.reads is first.reads

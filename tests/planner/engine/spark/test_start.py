@@ -12,10 +12,17 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.engine.spark.catalog import CatalogLock, Owner, driver_conf, is_embedded, spark_folder
+from mergeplan.planner.engine.spark.catalog import (
+    CatalogLock,
+    Owner,
+    driver_conf,
+    is_embedded,
+    is_running,
+    spark_folder,
+)
 from mergeplan.planner.engine.spark.connect.connect_session import without_token
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.open_session import is_running, open_session
+from mergeplan.planner.engine.spark.open_session import open_session
 from mergeplan.planner.engine.spark.process.java import Profile
 from mergeplan.planner.errors import CatalogBusy, Refused, RequestError
 
