@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.model.metadata import Metadata
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.semantics.shape import Reads, Shape
@@ -93,7 +94,7 @@ def test_what_is_read_is_what_would_be_made() -> None:
 
 
 def test_equal_lines_are_one_value_and_different_ones_are_two() -> None:
-    model = Model("s.a", Kind.FULL, "a.sql", 1, "SELECT 1\nFROM t", description="ä\u2028")
+    model = Model("s.a", Kind.FULL, "a.sql", 1, "SELECT 1\nFROM t", metadata=Metadata(description="ä\u2028"))
     line = encode_line(model)
 
     first, second = decode_line(Model, line), decode_line(Model, line[:-1] + line[-1])
