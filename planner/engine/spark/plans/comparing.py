@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair, TableView
 from mergeplan.planner.engine.spark.errors import is_spark, translate_error
 from mergeplan.planner.engine.spark.plans.terms import DISTINCT, RULES, PlanText, common_term
-from mergeplan.planner.engine.spark.sessions import wrap_query
 from mergeplan.planner.engine.spark.type_text import type_text
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
@@ -45,6 +45,17 @@ _SEEDED = re.compile(
 _ONE_SIDED = re.compile(rf"\w*(?:{OLD}|{NEW})(?=#)")
 
 
+class _Query:
+    """The analysed plan of a query, and its columns with names in lower case."""
+
+    def __init__(self, plan: Any) -> None:
+        from pyspark.sql.types import StructType  # not before Spark runs
+
+        self.plan = plan
+        fields = StructType.fromJson(json.loads(plan.schema().json())).fields
+        self.columns = tuple(Column(field.name.lower(), type_text(field.dataType)) for field in fields)
+
+
 class PlanComparing:
     """A comparison of plans in a session of a Spark whose JVM is in reach; one at a time.
 
@@ -55,13 +66,19 @@ class PlanComparing:
         self.settings = settings
         self._java = spark._jsparkSession
         self._jvm = spark._jvm
-        self._context = spark.sparkContext._jsc
+        self._no_rows = spark.sparkContext._jsc.emptyRDD().rdd()
         self._optimizer: Any = None
         # Each package on the way to a class costs a search of all jars.
         self._some = spark._jvm.scala.Some
         self._schema = spark._jvm.org.apache.spark.sql.types.StructType
-        self._project = spark._jvm.org.apache.spark.sql.catalyst.plans.logical.Project
-        self._catalog = self._java.sessionState().catalog()
+        catalyst = spark._jvm.org.apache.spark.sql.catalyst
+        none = _scala_object(spark._jvm.scala, "None")
+        self._new_tracker = partial(catalyst.QueryPlanningTracker, none)
+        self._project, self._join = catalyst.plans.logical.Project, catalyst.plans.logical.Join
+        self._join_options = _scala_object(catalyst.plans, "Cross"), none, catalyst.plans.logical.JoinHint.NONE()
+        self._to_sequence = spark._jvm.org.apache.spark.api.python.PythonUtils.toSeq
+        state = self._java.sessionState()
+        self._catalog, self._parser, self._analyzer = state.catalog(), state.sqlParser(), state.analyzer()
         self._tried_views: frozenset[str] = frozenset()
         self._rules = RULES
         for key, value in settings:
@@ -69,8 +86,9 @@ class PlanComparing:
                 spark.conf.set(key, value)
         for key, value in SETTINGS.items():
             spark.conf.set(key, value)
-        self._other: Any = self._build_frame("x INT")
-        self._other.createOrReplaceGlobalTempView(OTHER)
+        other = self._build_frame("x INT")
+        self._other: Any = other.queryExecution().analyzed()
+        other.createOrReplaceGlobalTempView(OTHER)
         self._view = self._catalog.getRawGlobalTempView(OTHER).get()
         self._metadata = self._view.tableMeta()
         self._catalog.dropGlobalTempView(OTHER)
@@ -124,10 +142,8 @@ class PlanComparing:
     def _plan_view(self, view: TableView, tables: Mapping[str, Any]) -> Any:
         """Return the analysed plan of a view; of a whole table, all columns but the first, which identifies it."""
         if not view.table:
-            return self._query_frame(view.sql).queryExecution().analyzed()
-        plan = self._project(tables[view.table].output().tail(), tables[view.table])
-        plan.setAnalyzed()
-        return plan
+            return self._analyze_query(view.sql)
+        return _as_analyzed(self._project(tables[view.table].output().tail(), tables[view.table]))
 
     def _list_rules(self) -> set[str]:
         optimizer = self._java.sessionState().optimizer()
@@ -136,21 +152,24 @@ class PlanComparing:
         return {str(batch.apply(index).ruleName()) for batch in rules for index in range(batch.length())}
 
     def _build_frame(self, schema: str) -> Any:
-        fields = self._schema.fromDDL(schema)
-        return self._java.createDataFrame(self._context.emptyRDD(), fields)
+        return self._java.internalCreateDataFrame(self._no_rows, self._schema.fromDDL(schema), False)
 
-    def _query_frame(self, sql: str) -> Any:
-        return self._java.sql(wrap_query(_SEEDED.sub(_seed_call, sql)))
+    def _analyze_query(self, sql: str) -> Any:
+        """Return the analysed plan of a query; a text that is a command is refused, and nothing is run."""
+        parsed = self._parser.parseQuery(_SEEDED.sub(_seed_call, sql).rstrip().rstrip(";"))
+        return self._analyzer.executeAndCheck(parsed, self._new_tracker())
 
     def _judge_pair(self, pair: QueryPair, broken: dict[str, str]) -> PairResult:
         try:
             with _as_query_error(pair.second):
-                second = self._query_frame(pair.second)
+                second = _Query(self._analyze_query(pair.second))
                 if pair.reads_decide and self._reads_shared_alone(second, pair):
-                    return PairResult(True, second=_frame_columns(second))
+                    return PairResult(True, second=second.columns)
+            if not pair.first:
+                return PairResult(second=second.columns)
             with _as_query_error(pair.first):
-                first = self._query_frame(pair.first) if pair.first else None
-            return self._compare_frames(first, second, pair)
+                first = _Query(self._analyze_query(pair.first))
+            return self._compare_queries(first, second, pair)
         except QueryError as error:
             of_view = next((reason for name, reason in broken.items() if name in pair.first + pair.second), "")
             return PairResult(error=of_view or error.message)
@@ -169,30 +188,26 @@ class PlanComparing:
             else:
                 sessions.clearActiveSession()
 
-    def _reads_shared_alone(self, frame: Any, pair: QueryPair) -> bool:
+    def _reads_shared_alone(self, query: _Query, pair: QueryPair) -> bool:
         conf = self._java.sessionState().conf()
         conf.setConfString(EXCLUDED_RULES, self._all_but_pruning)
         try:
-            picked = self._pick_columns(frame, pair).queryExecution().analyzed()
-            plan = str(self._optimizer.execute(picked).toString())
+            plan = str(self._optimizer.execute(self._pick_columns(query, pair)).toString())
         finally:
             conf.setConfString(EXCLUDED_RULES, EXCLUDED)
         return SHORTENED not in plan and not _find_one_sided(plan)
 
-    def _compare_frames(self, first: Any, second: Any, pair: QueryPair) -> PairResult:
-        new = _frame_columns(second)
-        if first is None:
-            return PairResult(second=new)
-        old = _frame_columns(first)
+    def _compare_queries(self, first: _Query, second: _Query, pair: QueryPair) -> PairResult:
+        old, new = first.columns, second.columns
         sides = _output_types(old, pair.columns), _output_types(new, pair.columns)
         if None in sides or sides[0] != sides[1]:
             return PairResult(first=old, second=new)
         with _as_query_error(pair.second):
-            frames = [self._prepare_frame(frame, pair) for frame in (first, second)]
-            plans = [self._optimizer.execute(frame.queryExecution().analyzed()) for frame in frames]
+            analyzed = [self._prepare_plan(query, pair) for query in (first, second)]
+            plans = [self._optimizer.execute(plan) for plan in analyzed]
             is_same = plans[0].sameResult(plans[1])
             if not is_same and CLOCK.search(pair.first) and CLOCK.search(pair.second):
-                is_same = self._are_same_at_one_moment(frames)
+                is_same = self._are_same_at_one_moment(analyzed)
             if is_same:
                 return PairResult(True, old, new)
             if rules := self._find_rules(plans, pair):
@@ -200,20 +215,22 @@ class PlanComparing:
         reads = [_find_one_sided(str(plan.toString())) for plan in plans]
         return PairResult(False, old, new, first_reads=reads[0], second_reads=reads[1])
 
-    def _prepare_frame(self, frame: Any, pair: QueryPair) -> Any:
-        """Return the frame of the outputs that count.
+    def _prepare_plan(self, query: _Query, pair: QueryPair) -> Any:
+        """Return the plan of the outputs that count.
 
         It is joined, so that Spark removes the sorting of its rows, unless their order counts.
         """
-        frame = self._pick_columns(frame, pair)
-        return frame if pair.ordered else frame.crossJoin(self._other)
+        plan = self._pick_columns(query, pair)
+        return plan if pair.ordered else _as_analyzed(self._join(plan, self._other, *self._join_options))
 
-    def _pick_columns(self, frame: Any, pair: QueryPair) -> Any:
+    def _pick_columns(self, query: _Query, pair: QueryPair) -> Any:
         if pair.columns is None:
-            return frame
-        functions = self._jvm.org.apache.spark.sql.functions
-        picked = [functions.col(quote_column(name)) for name in pair.columns]
-        return frame.select(self._jvm.org.apache.spark.api.python.PythonUtils.toSeq(picked))
+            return query.plan
+        names, output = [column.name for column in query.columns], query.plan.output()
+        if unclear := next((name for name in pair.columns if names.count(name) != 1), None):
+            raise QueryError(f"The query returns {names.count(unclear)} columns named `{unclear}`.")
+        picked = [output.apply(names.index(name)) for name in pair.columns]
+        return _as_analyzed(self._project(self._to_sequence(picked), query.plan))
 
     def _find_rules(self, plans: Sequence[Any], pair: QueryPair) -> tuple[str, ...]:
         """Return our rules by which two plans are the same; () if there are none."""
@@ -226,9 +243,9 @@ class PlanComparing:
         first, second = map(_read_plan, plans)
         return common_term(first, second, self._rules) or ()
 
-    def _are_same_at_one_moment(self, frames: Sequence[Any]) -> bool:
+    def _are_same_at_one_moment(self, plans: Sequence[Any]) -> bool:
         catalyst = self._jvm.org.apache.spark.sql.catalyst
-        union = _scala_object(catalyst.plans.logical, "Union").apply(*(f.queryExecution().analyzed() for f in frames))
+        union = _scala_object(catalyst.plans.logical, "Union").apply(*plans)
         timed = _scala_object(catalyst.optimizer, "ComputeCurrentTime").apply(union).children()
         first, second = (self._optimizer.execute(timed.apply(index)) for index in (0, 1))
         return bool(first.sameResult(second))
@@ -242,6 +259,12 @@ def _as_query_error(sql: str) -> Iterator[None]:
         if not is_spark(error):
             raise
         raise translate_error(error, sql) from None
+
+
+def _as_analyzed(plan: Any) -> Any:
+    """Return a plan of parts that were analysed, so that Spark does not analyse it again."""
+    plan.setAnalyzed()
+    return plan
 
 
 def _read_plan(plan: Any) -> PlanText:
@@ -269,13 +292,6 @@ def _scala_object(package: Any, name: str) -> Any:
 def _seed_call(match: re.Match[str]) -> str:
     """Return the call with a seed: Spark takes another seed for each text."""
     return f"{match[1]}(0)" if match[1] else match[0]
-
-
-def _frame_columns(frame: Any) -> tuple[Column, ...]:
-    from pyspark.sql.types import StructType  # not before Spark runs
-
-    fields = StructType.fromJson(json.loads(frame.schema().json())).fields
-    return tuple(Column(field.name.lower(), type_text(field.dataType)) for field in fields)
 
 
 def _output_types(columns: tuple[Column, ...], names: tuple[str, ...] | None) -> list[tuple[str, str]] | None:
