@@ -7,7 +7,7 @@ a column in `docs/reference/formats.md`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 CATALOG = "spark.sql.catalog.spark_catalog"  # the setting that names the class of the catalog that Spark has anyway
@@ -95,6 +95,7 @@ class TableFormat:
     scan_filters: re.Pattern[str] | None = None  # the filters of a scan in Spark's physical plan, separated by `, `
     forbidden: str = ""  # characters that no name of a column or a field may have
     permitting: str = ""  # the setting of Spark that permits these in names
+    unmerged: str = ""  # characters of names for which its MERGE INTO fails
     encodes_folders: bool = False  # a name is encoded in the name of a folder as in a URL
     conflict_condition: str = ""  # how the conditions of a refused commit begin
     conflict_message: str = ""  # what its message says, where there is no condition
@@ -103,6 +104,10 @@ class TableFormat:
     def can_have(self, name: str, settings: Settings) -> bool:
         is_permitted = dict(settings).get(self.permitting, "none") != "none"
         return is_permitted or not set(name) & set(self.forbidden)
+
+    def can_merge(self, names: Iterable[str]) -> bool:
+        """Return True if MERGE INTO can write a table with columns of these names."""
+        return self.has_log and not set().union(*names) & set(self.unmerged)
 
     def is_conflict(self, condition: str, message: str) -> bool:
         """Return True for the error of a commit that is refused because another one came between."""
@@ -149,6 +154,7 @@ FORMATS: Mapping[str, TableFormat] = {
         ),
         catalogs=("io.unitycatalog.spark.UCSingleCatalog",),
         forbidden=" ,;{}()\n\t=",
+        unmerged="`.",  # Delta 4.4 reads a name in a MERGE as an expression where it writes columns and partitions
         permitting="spark.databricks.delta.properties.defaults.columnMapping.mode",
         conflict_condition="DELTA_CONCURRENT_",
         server_limits=(

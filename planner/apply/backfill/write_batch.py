@@ -130,16 +130,18 @@ def _merge_rows(batch: Batch, query: str) -> Written:
         return batch.engine.tables.replace(batch.table, rows(""))
     table, execution_time = batch.table, batch.layout.now
     into = merge_statement(batch.model, batch.query(query), table.name, table.columns, batch.interval, execution_time)
-    if into is not None and _has_unusual_rows(batch):
+    if into is not None and not _can_merge(batch):
         into = None
     return batch.engine.tables.merge(batch.table, rows, batch.id, into)
 
 
-def _has_unusual_rows(batch: Batch) -> bool:
-    """Return True if a table that takes a MERGE INTO holds rows that no MERGE can correct."""
-    sql = unusual_rows_query(batch.model, batch.table.name, batch.table.columns)
-    can_merge = FORMATS[batch.table.format].has_log
-    return bool(sql and can_merge and batch.engine.engine_for(batch.table.gateway).fetch(sql).rows)
+def _can_merge(batch: Batch) -> bool:
+    """Return False for names that the format's MERGE INTO cannot write, and for rows that no MERGE can correct."""
+    table = batch.table
+    if not FORMATS[table.format].can_merge(column.name for column in table.columns):
+        return False
+    sql = unusual_rows_query(batch.model, table.name, table.columns)
+    return not (sql and batch.engine.engine_for(table.gateway).fetch(sql).rows)
 
 
 WRITERS: Mapping[Fill, Callable[[Batch, str], Written]] = {

@@ -28,3 +28,10 @@ def test_plain_files_need_nothing_of_spark_and_refuse_no_commit(name: str) -> No
 
     assert not (form.releases or form.catalogs or form.server_limits)
     assert not form.is_conflict("DELTA_CONCURRENT_APPEND", "Found conflicting files")
+
+
+@pytest.mark.parametrize(("name", "merges"), [("a-b", True), ("c", True), ("x`y", False), ("a.b", False)])
+def test_delta_merges_no_name_that_its_merge_reads_as_an_expression(name: str, merges: bool) -> None:
+    assert FORMATS["delta"].can_merge(("id", name)) is merges
+    assert FORMATS["iceberg"].can_merge(("id", name))
+    assert not FORMATS["parquet"].can_merge(("id", name))
