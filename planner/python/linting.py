@@ -11,6 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import read_setting
 from mergeplan.planner.python.host import Child, ChildFailed
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from mergeplan.planner.python.messages import ChildMessage
@@ -77,7 +78,7 @@ def run_rules(
 
 
 def _rule_view(model: Model, columns: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
-    properties = {name: getattr(model, name) for name in NAMES}
+    properties = {name: read_setting(model, name) for name in NAMES}
     body = "python" if model.python else "sql"
     if not model.kind.has_query:
         body = model.kind.lower()

@@ -24,7 +24,7 @@ COMMON = {"root", "gateway", "output", "execution_time"}
 OWN = {"plan": {"max_bytes", "max_seconds"}, "run": {"moved_code"},
        "table_diff": {"sides", "model", "show_sample", "limit", "schema_diff_ignore_case"},
        "test": {"verbose", "junit"}, "audit": {"environment", "history", "limit"},
-       "data_diff": {"environment"}}  # fmt: skip
+       "data_diff": {"environment", "against"}}  # fmt: skip
 
 
 @pytest.mark.parametrize(

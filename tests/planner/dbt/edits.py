@@ -149,7 +149,7 @@ def compiled_project(name: str = "") -> DbtProject:
 def load_models(root: Path, name: str = "") -> dict[str, Model]:
     """The models of a copy of the project, as dbt compiled it after the edit of a case."""
     compiled = compiled_project(name)
-    with mock.patch("mergeplan.planner.project.loader.compile_dbt", lambda *_: compiled):
+    with mock.patch("mergeplan.planner.project.dbt.compile.compile_dbt", lambda *_: compiled):
         return dict(load_project(root, NOW, options=LoadOptions(strict=True)).models)
 
 
