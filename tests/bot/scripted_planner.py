@@ -7,6 +7,7 @@ A test starts it five times, mostly with `-S`: what it would import beside this 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 HOME = os.environ["MERGEPLAN_HOME"]
 STATE = f"{HOME}/scripted.json"
+os.makedirs(HOME, exist_ok=True)
+LOCK = os.open(f"{HOME}/scripted.lock", os.O_RDWR | os.O_CREAT)
 PARENTS = {"shop.totals": ["shop.orders"]}
 
 
@@ -51,10 +54,17 @@ def load() -> dict[str, Any]:
     return state
 
 
+def load_to_change() -> dict[str, Any]:
+    """The state, which no other process changes before it is saved or this one ends."""
+    fcntl.flock(LOCK, fcntl.LOCK_EX)
+    return load()
+
+
 def save(state: dict[str, Any]) -> None:
     fresh = f"{HOME}/scripted.{os.getpid()}"
     write(fresh, json.dumps(state))
     os.replace(fresh, STATE)
+    fcntl.flock(LOCK, fcntl.LOCK_UN)
 
 
 def digest(*parts: object) -> str:
@@ -237,7 +247,7 @@ def plan(name: str) -> None:
     say("stage", name="create", total=1, spark_ui="")
     while knobs().get("ponder") == name.split("_")[0]:
         time.sleep(0.05)
-    state, now = load(), models()
+    state, now = load_to_change(), models()
     found = changes(state, name, now, overridden(state, name, now))
     found, left = select(found)
     built = {table for environment in state["environments"].values() for table in environment.get("tables", [])}
@@ -256,7 +266,7 @@ def plan(name: str) -> None:
 
 def apply(name: str, shown: dict[str, Any], now: dict[str, str]) -> None:
     """Promotes what was planned; says so unless it dies of it."""
-    found, turn, state, note = shown["models"], knobs(), load(), option("--note")
+    found, turn, state, note = shown["models"], knobs(), load_to_change(), option("--note")
     state.pop("torn", None)  # what a crash left half promoted is finished first
     old = state["environments"].get(name, {"revision": 0})
     revision = old["revision"] + bool(found or not old["revision"])
@@ -384,7 +394,6 @@ def write_catalog(path: str, state: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    os.makedirs(HOME, exist_ok=True)
     ruling = os.environ.get("MERGEPLAN_GATEWAYS_FROM")
     gateways = read(ruling) if ruling else ""
     call = {"argv": sys.argv[1:], "environ": dict(os.environ), "gateways": gateways, "pid": os.getpid()}
@@ -444,6 +453,7 @@ def main() -> None:
     elif verb == "docs":
         write_catalog(option("--output"), state)
     elif verb == "invalidate":
+        state = load_to_change()
         state["environments"].pop(sys.argv[2], None)
         save(state)
         say("result", ok=True, applied=True)
@@ -451,6 +461,7 @@ def main() -> None:
         kept = [{"table": "s.two", "reason": "it is being written"}]
         say("result", ok=True, applied=False, expired=[], tables=[], dropped=True, cleaned=["s.one"], kept=kept)
     elif verb == "rollback":
+        state = load_to_change()
         prod = state["environments"]["prod"]
         back = roll_back(state, int(option("--to")))
         if knobs().get("gone"):
