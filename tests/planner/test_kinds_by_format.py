@@ -70,7 +70,9 @@ def tables_by_kind(
         daily.has(*rows)
         daily.run(on, *models)
         for name in CASES:
-            held[name].append(daily.rows(f"shop.{name.lower()}"))
+            # by name: a column that names folders is the last one of a table of plain files
+            columns = "id, name, at" + (", valid_from, valid_to" if name.startswith("SCD") else "")
+            held[name].append(daily.rows(f"shop.{name.lower()}", columns))
     store.close()
     empty(shared_engine)
     return held
