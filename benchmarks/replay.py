@@ -226,13 +226,13 @@ def replay_history(
     """Replay, and print the table."""
     with tempfile.TemporaryDirectory() as name:
         replay = make(options, Path(name).resolve(), peer)
-        steps, standing, why = replay.list_steps(), "", ""
+        steps, standing, problem = replay.list_steps(), "", ""
         try:
             for step in steps:
                 if standing != step.parent:
-                    why = replay.begin(step.parent)
-                if why:
-                    step.error = f"its parent: {why}"
+                    problem = replay.begin(step.parent)
+                if problem:
+                    step.error = f"its parent: {problem}"
                 else:
                     replay.run(step)
                 standing = "" if step.error else step.commit

@@ -82,10 +82,10 @@ def record(context: Context, plan: Plan) -> None:
 
 
 def answer_line(line: str) -> dict[str, object]:
-    asked = json.loads(line)
+    request = json.loads(line)
     with redirect_stdout(sys.stderr):
         try:
-            return {"error": "", **plan_prod(asked["root"], bool(asked["promotes"]))}
+            return {"error": "", **plan_prod(request["root"], bool(request["promotes"]))}
         except Exception as error:
             return {"error": f"{type(error).__name__}: {error}"[:500]}
 

@@ -1,4 +1,4 @@
-"""What else is in flight around a pull request, in words: other open ones, reverts, and its stack. Pure."""
+"""The surroundings of a pull request in words: other open ones, reverts, and its stack. Pure."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ class World:
         self.alive.append(Life(number, branch, self.chance.randint(0, 5), broken, heads=[self._head(number)]))
 
     def _leads_to_prod(self, life: Life) -> bool:
-        """Whether its base is the prod branch, or the branch of a life for which that holds."""
+        """Return True if its base is the prod branch, or the branch of a life for which that holds."""
         base = self.scene.github.pull_request(SHOP, life.number).base_ref
         below = next((other for other in self.alive if other.branch == base), None)
         return base == "main" or (below is not None and self._leads_to_prod(below))

@@ -32,9 +32,9 @@ def test_a_stack_of_two_builds_each_table_once_and_is_merged_from_the_bottom_for
     upper = bench.github.open_pull_request(SHOP, "upper", "lower", "Ten times", author="wim")
     bench.idle()
 
-    own = bench.plan(upper).split("**This layer changes 1 model**")[1].split("All else")[0]
-    assert "`shop.total`" in own and "`shop.orders`" not in own
-    assert "This layer's rows: 2 rows changed" in own, bench.plan(upper)
+    layer_part = bench.plan(upper).split("**This layer changes 1 model**")[1].split("All else")[0]
+    assert "`shop.total`" in layer_part and "`shop.orders`" not in layer_part
+    assert "This layer's rows: 2 rows changed" in layer_part, bench.plan(upper)
     assert "replaces 2 tables of prod" in bench.plan(upper)
     assert "Computed here: 1 table" in bench.plan(upper)  # what the lower one built is shared
     for number, branch in ((lower, "lower"), (upper, "upper")):

@@ -167,18 +167,19 @@ def _early_result(current: PullPass, record: PullRecord, base: str, merged: Stac
 
 def _refuse_merge(current: PullPass, merged: StackMerge) -> Finished:
     """Return the end of a head, or of a layer below it, that git cannot merge."""
-    layers, pull, branch = current.pull.stack.layers, current.pull, current.config.prod_branch
-    is_above = bool(layers) and merged.at != layers[0].number
-    onto = f"`{pull.base_ref}`, the branch of #{layers[-1].number}," if layers and not merged.at else "the base branch"
-    subject = f"#{merged.at}, a layer below," if merged.at else "It"
-    source = "the branch below it" if merged.at and is_above else f"`{pull.base_ref if not merged.at else branch}`"
+    numbers = [layer.number for layer in current.pull.stack.layers]
+    position = numbers.index(merged.at) if merged.at else len(numbers)
+    subject, target = (
+        (f"#{merged.at}, a layer below,", f"the branch of #{merged.at}") if merged.at else ("It", "the branch")
+    )
+    onto, source = "the base branch", f"`{current.config.prod_branch}`"
+    if position:
+        onto = source = f"the branch of #{numbers[position - 1]}"
     if not merged.merge.conflicts:
-        hint = f"Start the branch from {source} and bring the change over."
-        return failure_result(
-            f"{subject} has no commit in common with {onto}.".replace(",.", "."), "Conflict", hint=hint
-        )
+        hint = f"Start {target} from {source} and bring the change over."
+        return failure_result(f"{subject} has no commit in common with {onto}.", "Conflict", hint=hint)
     shown = ", ".join(f"`{path}`" for path in merged.merge.conflicts[:10])
-    hint = f"Merge {source} into {f'the branch of #{merged.at}' if merged.at else 'the branch'} and resolve it."
+    hint = f"Merge {source} into {target} and resolve it."
     return failure_result(f"{subject} conflicts with {onto} in {shown}.", "Conflict", hint=hint)
 
 

@@ -49,8 +49,8 @@ def test_each_layer_has_a_plan_a_comment_with_the_stack_and_green_checks(bench: 
     assert "### ✅ Ready after #1, or together with it" in plan
     assert "**Layer 2 of 3 of a stack**" in plan and "1. #1\n2. #2 ← this one\n3. #3" in plan
     assert "**This layer changes 1 model** of what #1 gives:" in plan
-    own = plan.split("**This layer changes")[1].split("All else in this comment")[0]
-    assert "`shop.two`" in own and "`shop.one`" not in own
+    layer_part = plan.split("**This layer changes")[1].split("All else in this comment")[0]
+    assert "`shop.two`" in layer_part and "`shop.one`" not in layer_part
     assert "adds 2 tables to prod" in plan
     assert "change the same models" not in plan  # those of its own stack are no surprise
     assert "**Layer 1 of 3 of a stack**" in bench.plan(one) and "✅ Ready to merge" in bench.plan(one)
@@ -153,8 +153,8 @@ def test_a_layer_in_the_middle_that_is_taken_out_leaves_the_others_in_line(bench
     assert "1. #1\n2. #3 ← this one" in bench.plan(three) and "1. #1 ← this one\n2. #3" in bench.plan(one)
     assert green(bench, three)
     assert bench.record(two).state is PullState.CLOSED
-    own = bench.plan(three).split("**This layer changes 2 models**")[1].split("All else")[0]
-    assert "`shop.two`" in own and "`shop.three`" in own
+    layer_part = bench.plan(three).split("**This layer changes 2 models**")[1].split("All else")[0]
+    assert "`shop.two`" in layer_part and "`shop.three`" in layer_part
 
 
 def test_a_layer_that_is_merged_into_the_one_below_reaches_prod_with_it(bench: Bench) -> None:
@@ -317,7 +317,7 @@ def test_the_rows_of_a_layer_are_compared_with_the_layer_below(bench: Bench) -> 
     two = bench.github.open_pull_request(SHOP, "two", "one", "Two", author="wim")
     bench.idle()
 
-    own = bench.plan(two).split("**This layer changes 1 model**")[1].split("All else")[0]
-    assert "This layer's rows: 3 rows changed" in own
-    assert "`shop.totals`" in own and "`shop.orders`" not in own
+    layer_part = bench.plan(two).split("**This layer changes 1 model**")[1].split("All else")[0]
+    assert "This layer's rows: 3 rows changed" in layer_part
+    assert "`shop.totals`" in layer_part and "`shop.orders`" not in layer_part
     assert [call["argv"][:3] for call in bench.calls("data_diff")] == [["data_diff", "pr_2", "--against=pr_1"]]

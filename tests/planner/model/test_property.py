@@ -13,7 +13,7 @@ from mergeplan.planner.model.model import PROPERTIES, Model
 from mergeplan.planner.model.property import Facet, declare, replace_settings
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.plan.forward_only import why_not
-from mergeplan.planner.serial import EMBEDDED
+from mergeplan.planner.serial import EMBEDDED, is_embedded
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from tests.planner import test_every_property as properties
 from tests.planner.building import change_of, external, model, project, promote
@@ -164,3 +164,10 @@ def test_the_reference_says_of_a_property_what_its_row_says(key: str) -> None:
 
     assert any(row.doc in line for line in lines), f"no row of the page says of `{key}`: {row.doc}"
     assert any(f"`{key}`" in line for line in rules if line.startswith(f"| `{RULES[row.facet]}`"))
+
+
+def test_no_two_parts_of_a_model_have_a_setting_of_one_name() -> None:
+    parts = [type(row.default) for row in fields(Model) if is_embedded(row)]
+    names = [row.name for whole in (Model, *parts) for row in fields(whole)]
+
+    assert parts and sorted(set(names)) == sorted(names)

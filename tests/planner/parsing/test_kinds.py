@@ -193,14 +193,15 @@ def test_history_is_not_lost_without_a_word() -> None:
 
     kept = make_plan(project(RAW, edited), Environment("dev"), prod, loaded)
     lost = make_plan(project(RAW, other), Environment("dev"), prod, loaded)
-    told = make_plan(project(RAW, replace_settings(other, {"forward_only": False})), Environment("dev"), prod, loaded)
+    not_forward = project(RAW, replace_settings(other, {"forward_only": False}))
+    planned_again = make_plan(not_forward, Environment("dev"), prod, loaded)
 
     assert [change.category for change in kept.changes] == ["forward_only"]
     assert [blocker.message for blocker in lost.blockers] == [
         "`s.t` would lose its history: a new table begins with what its sources hold now. "
         "Write `forward_only false` in its kind to start a new history."
     ]
-    assert kept.blockers == told.blockers == ()
+    assert kept.blockers == planned_again.blockers == ()
 
 
 def test_history_is_not_lost_either_where_no_day_is_due_yet() -> None:
