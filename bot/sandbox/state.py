@@ -295,6 +295,7 @@ class ApiCall:
     path: str
     status: int
     login: str | None
+    version: str = field(default="", compare=False)  # of the REST API, as the caller asked for it
 
 
 @dataclass(frozen=True)
