@@ -51,7 +51,6 @@ class Merges:
             raise GitHubFailed("GitHub did not say with which commit a pull request was merged") from error
 
     def _find_event(self, number: int) -> str:
-        """Return the commit by the event of the merge, without GraphQL."""
         commits = self._calls.poll(f"issues/{int(number)}/events?per_page=100", _parse_merges)
         return commits[-1] if commits else ""
 

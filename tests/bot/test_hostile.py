@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.bot.records import PullState
-from mergeplan.bot.sandbox.pulls import MergeMethod
+from mergeplan.bot.sandbox.state import MergeMethod
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
 

@@ -40,7 +40,6 @@ def get_issue(call: Call) -> Any:
 
 @route(router, "GET", "/issues/{number}/events")
 def list_events(call: Call) -> Any:
-    """Return the event of a merge, which is all that the sandbox keeps."""
     repo = call.repo(READ)
     item = call.issue(repo)
     merged = [item] if isinstance(item, PullRequest) and item.merged_at else []

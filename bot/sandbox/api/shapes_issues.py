@@ -107,7 +107,6 @@ def _pull_links(state: State, repo: Repository, pull: PullRequest) -> Json:
 
 
 def merge_event(state: State, repo: Repository, pull: PullRequest) -> Json:
-    """Return the event that a merge leaves beside the comments."""
     api, sha = shapes.api_url(state, repo), pull.merge_commit_sha
     return {
         "id": pull.id,

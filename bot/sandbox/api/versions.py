@@ -24,7 +24,6 @@ def check_version(version: str) -> str:
 
 
 def drop_fields(answer: Any, version: str) -> Any:
-    """Return an answer as that version has it."""
     dropped = DROPPED[version]
     if not dropped:
         return answer
