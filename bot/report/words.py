@@ -52,13 +52,14 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
     if outcome is None or (outcome.is_defect and not outcome.is_at_file):
         return "The plan could not be made: the fault is mergeplan's"
     kinds = {problem.kind for problem in outcome.problems}
+    conflicts = [problem.message for problem in outcome.problems if problem.kind == "Conflict"]
     if outcome.failed:
         return f"{count_noun(outcome.failed, 'unit test')} failed"
     blocking_audits = [audit for audit in outcome.audits if not audit.ok and audit.blocking]
     if "AuditFailed" in kinds or blocking_audits:
         return _audit_title(blocking_audits)
-    if "Conflict" in kinds:
-        return "It conflicts with the base branch"
+    if conflicts:
+        return conflicts[0].partition(" in `")[0].rstrip(".")  # without the paths
     if outcome.plan is not None:
         return f"The environment {code(outcome.plan.environment)} could not be built"
     if kinds == {RULE_BROKEN}:
