@@ -408,3 +408,14 @@ def test_the_headline_is_a_verdict_and_the_categories_are_explained() -> None:
     assert text.splitlines()[1] == "### ✅ Ready to merge · replaces 1 table of prod"
     assert "\n\n1 breaking · Computed here: nothing\n" in text
     assert "<summary>What the categories mean</summary>" in text
+
+
+def test_a_category_that_has_ended_stands_below_the_verdict_while_something_can_be_done() -> None:
+    ended = {"model": "shop.orders", "category": "non_breaking", "who": "wim", "at": None, "ended_by": "edit"}
+    edited = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL"}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [edited], "unused_overrides": [ended]}
+    run = run_lines([{"event": "result", "ok": True, "applied": True, "plan": plan}], 0)
+    text = plan_comment(show(run_lines=run)) or ""
+
+    assert text.index("**Ready.**") < text.index("> `wim` set `shop.orders` to Non-breaking") < text.index("1 breaking")
+    assert "`wim` set" not in (plan_comment(show(PullState.PROMOTED, run_lines=run, merge_sha="b" * 40)) or "")
