@@ -42,6 +42,7 @@ from mergeplan.bot.report.words import (
     change_words,
     check_words,
     cost_of,
+    duration_words,
     estimate_words,
     open_words,
     override_end_words,
@@ -149,11 +150,13 @@ def _count_block(outcome: PlannerOutcome | None) -> list[str]:
         return []
     shared = sum(1 for model in plan.models if model.shares)
     waits = not outcome.applied and any(model.intervals for model in plan.models)
+    took = duration_words(outcome)
+    cost = f"took {took}" if took else cost_of([model for model in plan.models if not model.skipped])
     facts = [
         change_words(plan),
         f"{'To compute' if waits else 'Computed here'}: {work_words(plan)}",
         f"{count_noun(shared, 'table')} shared" if shared else "",
-        estimate_words(plan.models) if waits else cost_of([model for model in plan.models if not model.skipped]),
+        estimate_words(plan.models) if waits else cost,
     ]
     return [" · ".join(filter(None, facts))]
 

@@ -240,8 +240,14 @@ def actual_words(outcome: PlannerOutcome) -> str:
     done = outcome.backfill
     if done is None or not done.batches or done.seconds is None:
         return ""
-    took, written = duration_text(done.seconds), count_noun(done.rows, "row")
-    return f"{took}: {count_noun(done.batches, 'batch', 'batches')}, {written} written"
+    written = count_noun(done.rows, "row")
+    return f"{duration_words(outcome)}: {count_noun(done.batches, 'batch', 'batches')}, {written} written"
+
+
+def duration_words(outcome: PlannerOutcome) -> str:
+    """Return how long the batches took; '' if there were none."""
+    done = outcome.backfill
+    return duration_text(done.seconds) if done and done.batches and done.seconds is not None else ""
 
 
 def cheaper_words(plan: PlanView) -> str:
