@@ -83,7 +83,6 @@ def models_blocks(models: Sequence[ModelChange], site: Site = NOWHERE, work: str
 
 
 def severity(model: ModelChange) -> int:
-    """Return the place of a model's category among all, 0 for the most severe."""
     category = category_of(model)
     return SEVERE.index(category) if category in SEVERE else len(SEVERE)
 

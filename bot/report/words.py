@@ -228,7 +228,6 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
 
 
 def cost_sentence(outcome: PlannerOutcome) -> str:
-    """Return what a plan over the budget would cost, and what is allowed."""
     return next((inert_text(problem.message) for problem in outcome.problems if problem.kind == "TooCostly"), "")
 
 
@@ -245,7 +244,6 @@ def actual_words(outcome: PlannerOutcome) -> str:
 
 
 def duration_words(outcome: PlannerOutcome) -> str:
-    """Return how long the batches took; '' if there were none."""
     done = outcome.backfill
     return duration_text(done.seconds) if done and done.batches and done.seconds is not None else ""
 
