@@ -1,7 +1,7 @@
 """The catalog as tables, for rules that are queries: their published columns, and their rows from the project.
 
-A column may be added to a table; none is removed, renamed or given another meaning. No table has a text that may hold
-a secret: no query, variable, setting of a connection or argument.
+A column may be added to a table; none is removed, renamed or given another meaning. No table has a query, a variable,
+an argument or a setting of a connection. Owners, tags and descriptions are as the catalog's pages show them.
 """
 
 from __future__ import annotations
