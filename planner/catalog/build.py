@@ -66,7 +66,7 @@ def build_catalog(sources: CatalogSources) -> Catalog:
     )
 
 
-class _Neighbours:
+class Neighbours:
     """What goes into each column, and where each column goes."""
 
     def __init__(self, lineage: Mapping[str, Followed]) -> None:
@@ -93,7 +93,7 @@ class _Builder:
 
     def __init__(self, sources: CatalogSources, graph: Graph) -> None:
         self.sources, self.graph = sources, graph
-        self.neighbours = _Neighbours(sources.lineage)
+        self.neighbours = Neighbours(sources.lineage)
         self.deployed = _deployed_tables(sources)
         self.embedded = sources.project.models_to_inline
         self.tests: dict[str, list[CatalogTest]] = {}
@@ -108,13 +108,13 @@ class _Builder:
         model, followed = self.sources.project.models[name], self.sources.lineage[name]
         return CatalogModel(
             declared=model,
-            columns=_build_columns(model, followed, self.neighbours, self._stored_columns(name)),
+            columns=build_columns(model, followed, self.neighbours, self._stored_columns(name)),
             parents=model.depends_on,
             readers=self.graph.children[name],
             row_deciders=self.neighbours.row_deciders(name),
             unfollowed=followed.why_not,
             rendered=render_query(model, self.embedded, self.sources.now, self.sources.memory),
-            audits=tuple(_list_audits(self.sources.project, model)),
+            audits=tuple(list_audits(self.sources.project, model)),
             tests=tuple(self.tests.get(name, ())),
             exposures=tuple(self.exposures.get(name, ())),
             deployed=self.deployed.get(name),
@@ -125,8 +125,8 @@ class _Builder:
         return self.sources.stored_columns.get(snapshot.table, ()) if snapshot else ()
 
 
-def _build_columns(
-    model: Model, followed: Followed, neighbours: _Neighbours, stored_columns: tuple[Column, ...]
+def build_columns(
+    model: Model, followed: Followed, neighbours: Neighbours, stored_columns: tuple[Column, ...] = ()
 ) -> tuple[CatalogColumn, ...] | None:
     """Return the columns that follow from the files, or else those of the table; None where neither is known."""
     stored_types = {column.name: column.type for column in stored_columns}
@@ -147,7 +147,7 @@ def _build_columns(
     )
 
 
-def _list_audits(project: Project, model: Model) -> Iterator[CatalogAudit]:
+def list_audits(project: Project, model: Model) -> Iterator[CatalogAudit]:
     for call in model.checks.audits:
         yield CatalogAudit(call.name, call.arguments, is_blocking(call, project.audits))
     for audit in project.standalone:

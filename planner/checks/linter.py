@@ -6,7 +6,7 @@ An uncertain rule reports nothing, because a violation may stop a plan.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -129,6 +129,11 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
                 for message, place in CHECKS[rule](linted, model)
             )
     violations += _run_custom_rules(linted, only)
+    return sort_violations(violations)
+
+
+def sort_violations(violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    """Return the violations by file and line."""
     return tuple(
         sorted(
             violations,
@@ -148,6 +153,7 @@ def _run_custom_rules(linted_project: LintedProject, only: Collection[str] | Non
             tuple(name for name in model_names if _is_applicable(linted_project, custom_rule.name, name)),
         )
         for custom_rule in project.rules.own
+        if not custom_rule.is_query
     ]
     if not any(request.models for request in requests):
         return
@@ -155,7 +161,7 @@ def _run_custom_rules(linted_project: LintedProject, only: Collection[str] | Non
     violations = run_rules(project.root, project.rule_files, requests, project.models, columns, project.code.isolation)
     for violation in violations:
         model = project.models[violation.model]
-        place = Place(model.path, violation.line, violation.column) if violation.line else _block_place(model).place
+        place = Place(model.path, violation.line, violation.column) if violation.line else block_place(model).place
         yield Violation(
             violation.rule, violation.model, violation.message, place, violation.rule in project.rules.errors
         )
@@ -251,12 +257,12 @@ def _check_projections(linted_project: LintedProject, model: Model) -> Found:
 
 def _check_audits(_: LintedProject, model: Model) -> Found:
     if not model.checks.audits and not model.kind.is_external and not model.kind.is_embedded:
-        yield f"`{model.name}` has no audits.", _block_place(model)
+        yield f"`{model.name}` has no audits.", block_place(model)
 
 
 def _unit_tests(linted_project: LintedProject, model: Model) -> Found:
     if model.name not in linted_project.models_with_tests and model.kind.has_query:
-        yield f"`{model.name}` has no unit test in tests/.", _block_place(model)
+        yield f"`{model.name}` has no unit test in tests/.", block_place(model)
 
 
 def _external_models(linted_project: LintedProject, model: Model) -> Found:
@@ -323,12 +329,12 @@ def _check_joins(linted_project: LintedProject, model: Model) -> Found:
 
 def _check_description(_: LintedProject, model: Model) -> Found:
     if not model.metadata.description:
-        yield f"`{model.name}` has no description.", _block_place(model)
+        yield f"`{model.name}` has no description.", block_place(model)
 
 
 def _check_owner(_: LintedProject, model: Model) -> Found:
     if not model.metadata.owner:
-        yield f"`{model.name}` has no owner.", _block_place(model)
+        yield f"`{model.name}` has no owner.", block_place(model)
 
 
 def _find_stars(linted_project: LintedProject, model: Model) -> list[int]:
@@ -342,7 +348,7 @@ def _output_place(model: Model, number: int) -> Place:
     return places[number] if number < len(places) else model.place
 
 
-def _block_place(model: Model) -> Located:
+def block_place(model: Model) -> Located:
     return model.place if model.kind.is_external else model.locate(model.name, in_block=True)
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from mergeplan.planner.catalog.tables import CatalogTables
 from mergeplan.planner.checks.linter import CHECKS, LintedProject, Violation, lint_models
 from mergeplan.planner.errors import MergeplanError, Place, ProjectError
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.texts import Lines, Span
+from mergeplan.planner.session.queries.rules import find_violations
 
 # Rules that also hold where the linter is not enabled: what breaks them fails when it runs.
 CERTAIN = ("ambiguousorinvalidcolumn", "nomissingexternalmodels")
@@ -43,7 +45,8 @@ def diagnose_models(view: ProjectView, path: str, text: str, *, own_rules: bool 
     project = view.project if own_rules else replace(view.project, rules=replace(view.project.rules, own=()))
     linted = LintedProject(project, lineage=view.lineage)
     try:
-        violations = [*lint_models(linted, names), *_certain_violations(linted, names)]
+        from_queries = find_violations(CatalogTables(project, known_lineage=view.lineage), names)
+        violations = [*lint_models(linted, names), *from_queries, *_certain_violations(linted, names)]
     except ProjectError as error:  # a rule of the project's own fails
         return diagnose_errors(path, text, (error,))
     results = (_violation_diagnostic(lines, violation) for violation in violations if violation.place.path == path)

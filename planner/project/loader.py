@@ -187,7 +187,7 @@ def load_project(
         defaults,
         code,
         rules,
-        read_python_texts(reading) if rules.own else {},
+        read_python_texts(reading) if any(not rule.is_query for rule in rules.own) else {},
         refused,
         catalogs,
         config_path=document.path,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
-from mergeplan.planner.parsing.files.lint_config import OwnRule, own_rules
+from mergeplan.planner.parsing.files.lint_config import OwnRule, own_rules, query_rule
 from mergeplan.planner.parsing.files.model_file import Defaults
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
@@ -85,6 +85,12 @@ def read_own_rules(reading: Folder, config: Config) -> dict[str, OwnRule]:
     if config.linter.enabled:
         for name in reading.files("linter", config.ignore_patterns, ".py"):
             rules |= {rule.name: rule for rule in own_rules(name, reading.text(name))}
+        for name in reading.files("linter", config.ignore_patterns, ".sql"):
+            rule = query_rule(name, reading.text(name))
+            if rule.name in rules:
+                message = f"There is a rule `{rule.name}` in `{rules[rule.name].place.path}` too."
+                raise ProjectError(message, place=rule.place, hint="Rename one of them.")
+            rules[rule.name] = rule
     return rules
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
@@ -37,15 +39,22 @@ ALWAYS = {
 }
 BUILT_IN = {**RULES, **BY_NAME, **ALWAYS}
 ALL = "all"
+FIRST_COMMENT = re.compile(r"\s*(?:/\*.*?\*/|(?:--[^\n]*(?:\n|\Z))+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class OwnRule:
-    """A rule that the project defines: a class in a file of linter/."""
+    """A rule that the project defines in linter/: a class of a Python file, or the `query` of a SQL file."""
 
     name: str
     class_name: str
     place: Place
+    query: str = ""
+    description: str = ""
+
+    @property
+    def is_query(self) -> bool:
+        return not self.class_name
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,13 @@ def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
             names.add(node.name)
             rules.append(OwnRule(rule_name(node.name), node.name, Place(path, node.lineno)))
     return tuple(rules)
+
+
+def query_rule(path: str, text: str) -> OwnRule:
+    """Return the rule of a SQL file: it has the name of the file, and its first comment is its description."""
+    comment = FIRST_COMMENT.match(text)
+    words = [word for word in comment[0].split() if word.strip("-/*")] if comment else []
+    return OwnRule(rule_name(PurePosixPath(path).stem), "", Place(path, 1), text, " ".join(words).strip("-/* "))
 
 
 def select_rules(config: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:

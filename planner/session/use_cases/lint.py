@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from mergeplan.planner.checks.linter import Violation, lint
+from mergeplan.planner.catalog.tables import CatalogTables, Changes
+from mergeplan.planner.checks.linter import Violation, lint, sort_violations
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.session.events import Linted, Warned
+from mergeplan.planner.session.queries.rules import find_violations
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace
 
@@ -33,17 +36,27 @@ def lint_project(
     project = work.project
     named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
     chosen = select(graph_of(project.models), named, git_change_finder(project)) if named else None
-    violations = (*extra_violations, *lint(project, chosen, work.shapes))
+    violations = (*extra_violations, *_find_violations(work, chosen))
     work.lookups.keep()
     return LintReport(len(project.models) if chosen is None else len(chosen), violations)
 
 
-def check_rules(work: Workspace, extra_violations: Iterable[Violation] = ()) -> None:
-    """Report warnings before a plan, and raise broken rules as ProjectErrors."""
+def _find_violations(
+    work: Workspace, only: AbstractSet[str] | None = None, changes: Changes = tuple
+) -> tuple[Violation, ...]:
+    from_queries = find_violations(CatalogTables(work.project, work.shapes, changes=changes), only)
+    return sort_violations((*lint(work.project, only, work.shapes), *from_queries))
+
+
+def check_rules(work: Workspace, extra_violations: Iterable[Violation] = (), changes: Changes = tuple) -> None:
+    """Report warnings before a plan, and raise broken rules as ProjectErrors.
+
+    `changes` makes the plan for a rule that queries it.
+    """
     on_event = work.on_event
     for note in work.project.notes:
         on_event(Warned(note))
-    violations = (*extra_violations, *lint(work.project, memory=work.shapes))
+    violations = (*extra_violations, *_find_violations(work, changes=changes))
     on_event(Linted(tuple(violation for violation in violations if not violation.blocking)))
     if errors := tuple(violation.error for violation in violations if violation.blocking):
         raise ProjectErrors(errors)

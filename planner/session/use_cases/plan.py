@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 from mergeplan.planner.apply.events import Promoted
 from mergeplan.planner.checks.remembered_tests import TestDigests
@@ -40,11 +41,14 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
     """
     if options.strict:
         work.project.refused.check()
+    # of a restatement by what the environment shows: no file is looked at
+    plan_files = cache(lambda: make_plan(work, options, {} if options.restate else work.project.models))
     if not options.skip_linter:
-        check_rules(work, () if options.restate else plan_refusals(work, options.must_open))
+        refusals = () if options.restate else plan_refusals(work, options.must_open)
+        check_rules(work, refusals, lambda: plan_files().changes)
+    planned = plan_files()
     if options.restate:
-        return make_plan(work, options, {})  # of what the environment shows: no file is looked at
-    planned = make_plan(work, options, work.project.models)
+        return planned
     if not options.skip_tests:
         _run_tests(work, again=options.rerun_tests)
     # Only Spark's catalog knows the columns of tables that nobody defines, or not in whole; it is asked when all else

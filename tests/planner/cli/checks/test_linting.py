@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mergeplan.planner.project.scaffold import write_example
@@ -128,3 +130,19 @@ def test_a_missing_package_is_reported_without_advice_about_external_models(star
     assert "models/made.py:1: refusedmodel" in ran.out
     assert "Install it in mergeplan's environment, and name it in requirements.txt." in ran.out
     assert "external_models.yaml" not in ran.out
+
+
+def test_a_query_over_changes_finds_the_model_that_a_plan_adds_and_nothing_in_lint(star_project: CommandLine) -> None:
+    rule(star_project, "warn_rules")
+    config = (star_project.root / "config.yaml").read_text()
+    star_project.write("config.yaml", config.replace("noselectstar", "new_model_without_audit"))
+    query = (Path(__file__).parents[4] / "docs" / "linter" / "new_model_without_audit.sql").read_text()
+    star_project.write("linter/new_model_without_audit.sql", query)
+
+    linted, planned = star_project("lint"), star_project("plan", "--skip-tests", "-o", "json").lines
+
+    assert (linted.code, linted.out) == (0, "4 models opened. Nothing found.\n")
+    found = [line for line in planned if line["event"] == "lint" and line["model"] == "shop.star"]
+    assert [(line["rule"], line["path"], line["line"]) for line in found] == [
+        ("newmodelwithoutaudit", "models/star.sql", 1)
+    ]
