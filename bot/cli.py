@@ -77,7 +77,8 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
         shown = build_manifest(options["name"], webhook_url, "http://127.0.0.1/callback", public=options["public"])
         click.echo(json.dumps(shown, indent=2))
         return 0
-    api_url = (options.pop("api_url") or load_settings().github_api_url).rstrip("/")
+    settings = load_settings()
+    options["api_url"] = (options["api_url"] or settings.github_api_url).rstrip("/")
     files = {"key_file": options.pop("key_file"), "variables_file": options.pop("env_file")}
 
     def open_page(address: str) -> None:
@@ -85,9 +86,8 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
         if not no_browser:
             webbrowser.open(address)
 
-    app = register_app(
-        Registration(webhook_url=webhook_url, api_url=api_url, **options, **files), port, open_page, timeout
-    )
+    options["api_version"] = settings.github_api_version
+    app = register_app(Registration(webhook_url=webhook_url, **options, **files), port, open_page, timeout)
     click.echo(f"{app.slug} is registered as App {app.app_id}; its key is in {files['key_file']}.")
     click.echo(f"Install it: {app.page}/installations/new")
     click.echo(f"Start the service with the variables in {files['variables_file']}.")

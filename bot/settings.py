@@ -24,6 +24,7 @@ from mergeplan.planner.isolation.mode import ADDRESSES, FOLDERS, SPARK, spark_ac
 TOKEN = re.compile(r"\b(?:gh[pousr]\\?_(?:[A-Za-z0-9-]|\\?_){16,}|github\\?_pat\\?_(?:[A-Za-z0-9]|\\?_){20,})")
 SECRET_MIN = 4  # characters
 ESCAPES = "(?:\\\\|\u200b|<wbr>)*"  # what Markdown may have between the characters of a text: see `report/markdown`
+API_VERSION = "2026-03-10"  # see https://docs.github.com/rest/about-the-rest-api/api-versions
 ACTIONS_LOGIN = "github-actions[bot]"  # whom a workflow's own token stands for
 
 
@@ -35,6 +36,7 @@ class Settings(BaseSettings):
     secrets_dir: Path | None = None  # a folder with a file for each of the others that is not in the environment
     webhook_secret: SecretStr = SecretStr("")
     github_api_url: str = ""  # empty: GitHub's own
+    github_api_version: str = API_VERSION  # of REST; an Enterprise Server may have only an older one
     github_token: SecretStr = SecretStr("")
     github_app_id: int = 0
     github_private_key: SecretStr = SecretStr("")

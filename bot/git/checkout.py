@@ -53,6 +53,8 @@ UNWRITABLE = (
 )
 # A partial clone: of files, which may be large and are many over a history, only those that are read are fetched.
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
+NO_REFERENCE = "couldn't find remote ref"
+UNREACHABLE = re.compile(r"unable to access|Authentication failed|repository '.*' not found|could not read Username")
 # A change to these alone changes no model: no planner has to be asked.
 PLAIN_FILES = re.compile(
     r"(?!requirements\.txt$)(?:[^/]+\.(?:md|rst|txt)|LICENSE[^/]*|\.gitignore|\.github/.*|docs/.*)", re.IGNORECASE
@@ -100,9 +102,9 @@ class Checkout:
             for ref in refs:
                 if ref not in self._heads and self._run_git("check-ref-format", ref).code != 0:
                     raise CheckoutFailed("That is not the name of a branch.")
-            listed = self._list_remote(refs)
-            self._fetch_objects(self._find_missing(listed))
-            self._heads |= listed
+            heads = dict(zip(refs, self._fetch_objects(_name_targets(refs)), strict=True))
+            self._fetch_objects(self._find_missing(heads))
+            self._heads |= heads
             note = self._mirror / "tips.json"
             remove_path(note)
             with suppress(OSError), note.open("x") as file:
@@ -312,45 +314,51 @@ class Checkout:
             self._heads.clear()
             raise
 
-    def _list_remote(self, refs: Sequence[str]) -> dict[str, str]:
-        """Return the server's values of references; raise CheckoutFailed if it lacks one."""
-        lines = self._git_output("ls-remote", "--quiet", self._url, *refs, network=True).splitlines()
-        pairs = [line.partition("\t")[::2] for line in lines]
-        listed = {ref: oid for oid, ref in pairs if ref in refs and SHA.fullmatch(oid)}
-        if len(listed) < len(refs):
-            raise CheckoutFailed("The server has no such branch.")
-        return listed
-
     def _find_missing(self, heads: Mapping[str, str]) -> list[str]:
-        """Return the new commits, and the known ones that are missing here."""
+        """Return the commits that are missing here, whatever git takes for them."""
         with self._open_objects() as objects:
-            return [oid for ref, oid in heads.items() if self._heads.get(ref) != oid or objects.commit(oid) is None]
+            return [oid for oid in heads.values() if objects.commit(oid) is None]
 
     def _bring_texts(self, oids: Sequence[str]) -> None:
         with self._lock_mirror():
             self._fetch_objects(oids, ())
 
-    def _fetch_objects(self, oids: Sequence[str], tips: Iterable[str] | None = None) -> None:
-        """Fetch commits or files by name, commits without their files.
+    def _fetch_objects(self, wants: Sequence[str], tips: Iterable[str] | None = None) -> tuple[str, ...]:
+        """Fetch references, commits or files by name, commits without their files; return the values of references.
 
-        Where the mirror is in the way, a new one takes its place. A client that says that it has `tips` gets no file of
-        theirs.
+        git asks for these alone: a server that lists all references sends megabytes for each fetch. Where the mirror is
+        in the way, a new one takes its place. A client that says that it has `tips` gets no file of theirs.
         """
-        if not oids:
-            return
-        mirror_tips = self._read_tips() if tips is None else tips
-        if self._run_git(*FETCH, self._url, network=True, tips=mirror_tips, input_lines=oids).code == 0:
-            return
+        if not wants:
+            return ()
+        end, values = self._run_fetch(self._objects_folder, wants, self._read_tips() if tips is None else tips)
+        if end.code == 0:
+            return values
+        if NO_REFERENCE in end.errors:
+            raise CheckoutFailed("The server has no such branch.")
+        if UNREACHABLE.search(end.errors):
+            raise ServerUnreachable(f"`git fetch` failed ({end.code}).")
         fresh = self.folder / "mirror.new"
         remove_path(fresh)
         (fresh / "objects").mkdir(parents=True)
-        every = tuple(dict.fromkeys([*oids, *self._heads.values()]))
+        every = tuple(dict.fromkeys([*wants, *self._heads.values()]))
         try:
-            self._git_output(*FETCH, self._url, network=True, objects=fresh / "objects", input_lines=every)
+            end, values = self._run_fetch(fresh / "objects", every)
+            _check_end(end, "fetch", network=True)
             remove_path(self._mirror)
             fresh.rename(self._mirror)
         finally:
             remove_path(fresh)
+        return values
+
+    def _run_fetch(
+        self, objects: Path, wants: Sequence[str], tips: Iterable[str] = ()
+    ) -> tuple[GitEnd, tuple[str, ...]]:
+        """Run one fetch into a folder of objects; return its end, and the values of the references among the wants."""
+        with open_git_folder(objects, tips, self._url, self._token()) as call:
+            end = run_git(call, *FETCH, self._url, input_lines=wants)
+            names = [want.partition(":")[2] for want in wants if ":" in want] if end.code == 0 else []
+            return end, tuple((call.folder / name).read_text().strip() for name in names)
 
     def _read_tips(self) -> tuple[str, ...]:
         """Return the commits of an earlier fetch: they spare a download and prove nothing, so each is read first."""
@@ -364,27 +372,14 @@ class Checkout:
 
     # --- git ---
 
-    def _git_output(
-        self, *arguments: str, network: bool = False, objects: Path | None = None, input_lines: Sequence[str] = ()
-    ) -> str:
-        end = self._run_git(*arguments, network=network, objects=objects, input_lines=input_lines)
-        if "fsck error" in end.errors:  # by `fetch.fsckObjects`, for what an object contains
-            raise BadCommit("Git refuses the commit: something in it is not what git writes, or is there to attack it.")
-        if end.code:
-            failure = ServerUnreachable if network else CheckoutFailed
-            raise failure(f"`git {arguments[0]}` failed ({end.code}).")
+    def _git_output(self, *arguments: str, network: bool = False, input_lines: Sequence[str] = ()) -> str:
+        end = self._run_git(*arguments, network=network, input_lines=input_lines)
+        _check_end(end, arguments[0], network=network)
         return end.out
 
-    def _run_git(
-        self,
-        *arguments: str,
-        network: bool = False,
-        tips: Iterable[str] = (),
-        objects: Path | None = None,
-        input_lines: Sequence[str] = (),
-    ) -> GitEnd:
+    def _run_git(self, *arguments: str, network: bool = False, input_lines: Sequence[str] = ()) -> GitEnd:
         token = self._token() if network else ""
-        with open_git_folder(objects or self._objects_folder, tips, self._url, token) as call:
+        with open_git_folder(self._objects_folder, url=self._url, token=token) as call:
             return run_git(call, *arguments, input_lines=input_lines)
 
 
@@ -407,6 +402,19 @@ def _path_below(file: object, folder: Path) -> str:
         path = Path(os.fsdecode(file)).relative_to(folder).as_posix()  # type: ignore[arg-type]
         return path if len(path) <= LONGEST_PATH else f"{path[:LONGEST_PATH]}..."
     return ""
+
+
+def _name_targets(refs: Sequence[str]) -> list[str]:
+    """Return what makes a fetch keep references, by numbers: a branch may have a longer name than a file."""
+    return [f"{ref}:refs/fetched/{number}" for number, ref in enumerate(refs)]
+
+
+def _check_end(end: GitEnd, command: str, *, network: bool) -> None:
+    if "fsck error" in end.errors:  # by `fetch.fsckObjects`, for what an object contains
+        raise BadCommit("Git refuses the commit: something in it is not what git writes, or is there to attack it.")
+    if end.code:
+        failure = ServerUnreachable if network else CheckoutFailed
+        raise failure(f"`git {command}` failed ({end.code}).")
 
 
 def _check_sha(commit: str) -> str:

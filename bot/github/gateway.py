@@ -18,6 +18,7 @@ from mergeplan.bot.github.check_runs import CheckRuns
 from mergeplan.bot.github.comments import Comments
 from mergeplan.bot.github.deployments import Deployments
 from mergeplan.bot.github.events import QUEUE_BRANCH
+from mergeplan.bot.github.merges import Merges
 from mergeplan.bot.github.owners import Owners, OwnerUnavailable
 from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, call_patiently
 from mergeplan.bot.github.polling import Polls
@@ -41,6 +42,7 @@ class GitHub:
         self._settings = settings
         self._options: dict[str, Any] = {
             "base_url": settings.github_api_url.rstrip("/") or Consts.DEFAULT_BASE_URL,
+            "api_version": settings.github_api_version,
             "timeout": settings.api_timeout_seconds,
             "retry": None,  # retried here, where it is known what may be repeated
             "seconds_between_requests": 0,
@@ -108,6 +110,7 @@ class RepositoryGateway:
         self.deployments = Deployments(self._calls, label_of(name))
         self.comments = Comments(self._calls, login)
         self.reverts = Reverts(self._calls)
+        self._merges = Merges(self._calls)
 
     # --- reading ---
 
@@ -132,15 +135,15 @@ class RepositoryGateway:
         return self._calls.connection.git_token(self.repository)
 
     def pull(self, number: int) -> Pull:
-        return self._calls.poll(f"pulls/{int(number)}", lambda value: (_parse_pull(value),))[0]
+        pulls = self._calls.poll(f"pulls/{int(number)}", lambda value: (_parse_pull(value),))
+        return self._merges.add_commit(pulls[0])
 
     def open_pulls(self) -> tuple[Pull, ...]:
         return self._calls.poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _parse_pulls)
 
     def list_closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
-        return self._calls.poll(
-            f"pulls?direction=desc&per_page={int(limit)}&sort=updated&state=closed", _parse_pulls, pages=1
-        )
+        path = f"pulls?direction=desc&per_page={int(limit)}&sort=updated&state=closed"
+        return self._merges.add_commits(self._calls.poll(path, _parse_pulls, pages=1))
 
     def branch_head(self, branch: str) -> str:
         return self._calls.poll(f"git/ref/heads/{quote(branch)}", lambda value: (str(value["object"]["sha"]),))[0]
@@ -234,15 +237,15 @@ def _parse_pulls(value: Any) -> tuple[Pull, ...]:
 
 def _parse_pull(value: Mapping[str, Any]) -> Pull:
     """Read a pull request; its author may have no account any more, its head no repository."""
-    head, merged = value["head"], value["merged_at"] is not None
+    head = value["head"]
     updated = value.get("updated_at") or ""
     return Pull(
         number=value["number"],
         title=value["title"] or "",
         author=(value["user"] or {}).get("login", GHOST),
         is_open=value["state"] == "open",
-        merged=merged,
-        merge_sha=(value["merge_commit_sha"] or "") if merged else "",
+        merged=value["merged_at"] is not None,
+        merge_sha="",
         head=head["sha"],
         head_repository=(head["repo"] or {}).get("full_name", ""),
         base_ref=value["base"]["ref"],

@@ -6,7 +6,7 @@ from mergeplan.bot.policy.approvals import Block, Decision, Need
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.markdown import NAMES, code
 from mergeplan.bot.results import Problem
-from mergeplan.planner.wording import count_noun, first_names
+from mergeplan.planner.wording import first_names
 
 NAMES_MOST = 6
 
@@ -44,8 +44,9 @@ def approval_title(decision: Decision) -> str:
         return f"{decision.objecting[0]} requested changes"
     if decision.missing:
         first, *other_needs = decision.missing
-        others_text = f", and {count_noun(len(other_needs), 'other')}" if other_needs else ""
-        return f"Waits for {_approver_names(first, plain=True)}{others_text}"
+        people = f" by {_approver_names(first, plain=True)}" if first.approvers else ""
+        others_text = f", and {sum(need.left for need in other_needs):,} more" if other_needs else ""
+        return f"Waits for {_count_approvals(first)}{people}{others_text}"
     if decision.frozen:
         return decision.frozen.rstrip(".")
     people = first_names(decision.approved_by, NAMES_MOST)
@@ -53,17 +54,21 @@ def approval_title(decision: Decision) -> str:
 
 
 def _need_sentence(need: Need) -> str:
-    number, verb = (f"{need.left} more approvals", "are") if need.left > 1 else ("An approval", "is")
+    number, verb = _count_approvals(need), "are" if need.left > 1 else "is"
     owners = ", who owns the file," if need.owners and len(need.approvers) == 1 else ""
     owners = ", who own the file," if need.owners and len(need.approvers) > 1 else owners
     about = first_names([code(model) for model in need.models], NAMES_MOST) or "the edit of the rules"
-    return f"{number} of {_approver_names(need)}{owners} {verb} missing for {about}."
+    return f"{number[0].upper()}{number[1:]} by {_approver_names(need)}{owners} {verb} missing for {about}."
+
+
+def _count_approvals(need: Need) -> str:
+    return f"{need.left} approvals" if need.left > 1 else "an approval"
 
 
 def _approver_names(need: Need, *, plain: bool = False) -> str:
     names = [approver if plain else code(approver) for approver in need.approvers]
     if not names:
-        return "someone who may write" if plain else "someone with `write`"
+        return "people with `write`" if need.left > 1 else "someone with `write`"
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 

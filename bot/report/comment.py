@@ -19,7 +19,16 @@ from mergeplan.bot.report.markdown import (
     fit_lines,
     mermaid_graph,
 )
-from mergeplan.bot.report.models import OPEN, Site, category_legend, diffs_blocks, model_table, models_blocks
+from mergeplan.bot.report.models import (
+    COMPUTED,
+    OPEN,
+    TO_COMPUTE,
+    Site,
+    category_legend,
+    diffs_blocks,
+    model_table,
+    models_blocks,
+)
 from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.physical import physical_blocks
 from mergeplan.bot.report.rows import exposures_block, impact_block, rows_blocks, schema_block
@@ -33,6 +42,7 @@ from mergeplan.bot.report.words import (
     change_words,
     check_words,
     cost_of,
+    duration_words,
     estimate_words,
     open_words,
     override_end_words,
@@ -70,11 +80,12 @@ def plan_comment(pull_view: Shown) -> str | None:
                 plan_marker(record.repository),
                 _comment_title(pull_view),
                 "",
-                facts_line(pull_view),
-                *_count_lines(outcome),
+                status(pull_view),
             ]
         ),
-        status(pull_view),
+        *_note_blocks(pull_view),
+        *_count_block(outcome),
+        facts_line(pull_view),
         *stack_blocks(record),
         *_problem_blocks(record, outcome),
         *_plan_warnings(pull_view),
@@ -85,7 +96,6 @@ def plan_comment(pull_view: Shown) -> str | None:
         check_words(outcome.plan if outcome else None),
         *_cost_block(outcome),
         *_checks_block(outcome),
-        *_note_blocks(pull_view),
         comment_foot(pull_view),
     ]
     link = next((ref.url for ref in record.checks if ref.name == PLAN and ref.sha == record.head and ref.url), "")
@@ -134,20 +144,21 @@ def facts_line(pull_view: Shown) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _count_lines(outcome: PlannerOutcome | None) -> list[str]:
+def _count_block(outcome: PlannerOutcome | None) -> list[str]:
     plan = outcome.plan if outcome else None
     if outcome is None or plan is None or not has_effect(plan):
         return []
     shared = sum(1 for model in plan.models if model.shares)
-    cost = cost_of([model for model in plan.models if not model.skipped])
     waits = not outcome.applied and any(model.intervals for model in plan.models)
+    took = duration_words(outcome)
+    cost = f"took {took}" if took else cost_of([model for model in plan.models if not model.skipped])
     facts = [
         change_words(plan),
         f"{'To compute' if waits else 'Computed here'}: {work_words(plan)}",
         f"{count_noun(shared, 'table')} shared" if shared else "",
-        cost,
+        estimate_words(plan.models) if waits else cost,
     ]
-    return ["", " · ".join(filter(None, facts))]
+    return [" · ".join(filter(None, facts))]
 
 
 def _problem_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
@@ -222,7 +233,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
         return []
     shown = [model for model in plan.models if model.change != "unchanged"]
     many, site = len(shown) > OPEN, Site(record.place.site, record.head, record.place.folder)
-    table, *model_blocks = models_blocks(shown, site)
+    table, *model_blocks = models_blocks(shown, site, COMPUTED if outcome and outcome.applied else TO_COMPUTE)
     still_open = "" if record.state is PullState.FAILED or plan.blockers else open_words(plan)
     notes = [f"✂️ {words}" for words in (skip_summary(plan), still_open) if words]
     rows = []
@@ -266,7 +277,8 @@ def _note_blocks(pull_view: Shown) -> list[str]:
             "This pull request edits the project's configuration. Permissions, the prod branch and all `cicd_bot` "
             "keys are read from the base branch: the edit takes effect after the merge."
         )
-    for unused in outcome.plan.unused_overrides if outcome and outcome.plan else ():
+    is_open = record.state in (PullState.PLANNING, PullState.PLANNED, PullState.FAILED)
+    for unused in outcome.plan.unused_overrides if is_open and outcome and outcome.plan else ():
         name = NAMES.get(unused.category, unused.category)
         notes.append(
             f"{code(unused.who)} set {code(unused.model)} to {name}: that no longer applies, because "

@@ -55,14 +55,18 @@ def loss_title(losses: tuple[Loss, ...]) -> str:
 
 
 def loss_lines(plan: PlanView, losses: tuple[Loss, ...]) -> list[str]:
-    """Return a line for each loss, with the exposures that use its model."""
-    return fit_lines([f"- {loss.text}{_used_by(plan, loss.model)}" for loss in losses], ROOM)
+    """Return a line for each loss, with the exposures that use its model; a last one if none is used."""
+    lines = fit_lines([f"- {loss.text}{_used_by(plan, loss.model)}" for loss in losses], ROOM)
+    models = {loss.model for loss in losses}
+    if not losses or any(models & set(exposure.models) for exposure in plan.exposures):
+        return lines
+    return [*lines, "", f"No exposure of the project names {'this model' if len(models) == 1 else 'these models'}."]
 
 
 def _used_by(plan: PlanView, model: str) -> str:
     exposures = [exposure for exposure in plan.exposures if model in exposure.models]
     if not exposures:
-        return "; no exposure of the project names this model"
+        return ""
     names = [f"{code(exposure.name)}{f' ({code(exposure.owner)})' if exposure.owner else ''}" for exposure in exposures]
     return f"; used outside the project by {first_names(names, READERS_MAX)}"
 

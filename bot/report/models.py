@@ -26,6 +26,7 @@ from mergeplan.planner.contract.plan import ModelChange
 from mergeplan.planner.site.diff_lines import diff_body
 from mergeplan.planner.wording import count_noun, first_names
 
+COMPUTED, TO_COMPUTE = "Computed", "To compute"
 OPEN = 12  # models that stand one by one
 GROUPS = 10  # rows of like models
 NAMED = 2  # names of a group that are read without unfolding it
@@ -70,11 +71,20 @@ NOWHERE = Site()
 SEVERE = ("breaking", "undecided", "removed", "forward_only", "indirect_breaking", "non_breaking", "added")
 
 
-def models_blocks(models: Sequence[ModelChange], site: Site = NOWHERE) -> list[str]:
-    """Return each model in a row; many models in rows of like ones, the most severe first, and each one in a fold."""
+def models_blocks(models: Sequence[ModelChange], site: Site = NOWHERE, work: str = COMPUTED) -> list[str]:
+    """Return each model in a row; many models in rows of like ones, and each one in a fold. The most severe is first.
+
+    `work` is the title of the column with what is computed.
+    """
     if len(models) <= OPEN:
-        return [model_table(models, ROWS_ROOM, site)]
-    return [group_table(models), details_block(f"Each of the {len(models):,} models", model_table(models, ROWS_ROOM))]
+        return [model_table(sorted(models, key=severity), ROWS_ROOM, site, work)]
+    rows = model_table(models, ROWS_ROOM, work=work)
+    return [group_table(models, work), details_block(f"Each of the {len(models):,} models", rows)]
+
+
+def severity(model: ModelChange) -> int:
+    category = category_of(model)
+    return SEVERE.index(category) if category in SEVERE else len(SEVERE)
 
 
 def category_legend(models: Sequence[ModelChange]) -> str:
@@ -86,13 +96,12 @@ def category_legend(models: Sequence[ModelChange]) -> str:
     return details_block("What the categories mean", format_table(("Category", "Meaning"), rows)) if rows else ""
 
 
-def group_table(models: Sequence[ModelChange]) -> str:
+def group_table(models: Sequence[ModelChange], work: str = COMPUTED) -> str:
     def sort(model: ModelChange) -> tuple[int, str, str]:
-        category = category_of(model)
-        return SEVERE.index(category) if category in SEVERE else len(SEVERE), category, model.rule
+        return severity(model), category_of(model), model.rule
 
     groups = [list(members) for _, members in groupby(sorted(models, key=sort), key=sort)]
-    lines = format_table(("Models", "Why", "Computed"), map(_group_row, groups)).split("\n")
+    lines = format_table(("Models", "Why", work), map(_group_row, groups)).split("\n")
     hidden_count = sum(map(len, groups[GROUPS:]))
     hidden_rows = [f"| … and {count_noun(hidden_count, 'model')} of other sorts | | |"] if hidden_count else []
     return "\n".join([*lines[: GROUPS + 2], *hidden_rows])
@@ -162,9 +171,9 @@ COLUMNS_TOLD = frozenset({"column-added", "column-altered", "column-removed", "s
 PREVIEW = " (preview: holds some days only, and is never promoted)"
 
 
-def model_table(models: Sequence[ModelChange], limit: int, site: Site = NOWHERE) -> str:
+def model_table(models: Sequence[ModelChange], limit: int, site: Site = NOWHERE, work: str = COMPUTED) -> str:
     cells = (model_row(model, site) for model in models)
-    head, rule, *rows = format_table(("Model", "Why", "Computed"), cells).split("\n")
+    head, rule, *rows = format_table(("Model", "Why", work), cells).split("\n")
     return "\n".join([head, rule, *fit_lines(rows, limit, "| … and {} more | | |")])
 
 

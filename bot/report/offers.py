@@ -12,7 +12,7 @@ from mergeplan.bot.commands.form import Face
 from mergeplan.bot.commands.policy import role_for
 from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.commands.table import DEFAULT_NEEDS, OFFERED
-from mergeplan.bot.policy.roles import Role
+from mergeplan.bot.policy.roles import ROLES, Role
 from mergeplan.bot.records import Press, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.shown import Shown
@@ -76,7 +76,8 @@ def list_offers(record: PullRecord, prod: ProdRecord) -> tuple[Offer, ...]:
     for choice in (choice for form in OFFERED for choice in form.offers(record, prod)):
         command, parsed = choice.command, _parse_command(choice.command)
         need = role_for(parsed, needs, is_held=record.state is PullState.MERGED)
-        looks = (choice.does, _offer_tag(record, command), need, choice.face)
+        does = f"{choice.does}; needs `{need}`" if ROLES.index(need) > ROLES.index("write") else choice.does
+        looks = (does, _offer_tag(record, command), need, choice.face)
         typed = Shown(record, prod).write_command(command)
         made.append(Offer(parsed.verb, command, typed, *looks, moves_prod=choice.moves_prod))
     return tuple(made)

@@ -74,6 +74,8 @@ def state_sentence(pull_view: Shown) -> str:
             return "prod shows what it showed before this pull request; the branch still holds the change."
         case PullState.CLOSED:
             return f"closed; its environment is {'kept' if record.environment.exists else 'dropped'}."
+        case PullState.MERGED if record.rules.held:
+            return "merged; the project's rules keep it from prod; see the plan comment."
         case PullState.MERGED:
             return "merged; the promotion is running."
         case PullState.UNPROMOTED:

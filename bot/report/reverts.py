@@ -40,7 +40,7 @@ def revert_body(record: PullRecord, branch: str) -> str:
 
 def revert_words(record: PullRecord) -> str:
     """Return what the branch holds of a merge that was rolled back, and what to do about it."""
-    back, holds = record.rollback.reversal, "The branch still holds this change"
+    back, holds = record.rollback.reversal, "**The branch still holds this change**"
     if back.to_open:
         return f"{holds}: a pull request that reverts it is being opened."
     too = f" {_join_numbers(back.others)} went with it: revert that too." if back.others else ""

@@ -19,8 +19,8 @@ from mergeplan.bot.report.selection import AT_THE_MERGE, selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import (
     cheaper_words,
+    cost_sentence,
     cost_words,
-    estimate_words,
     failure_title,
     problem_line,
     prod_words,
@@ -53,7 +53,8 @@ def plan_headline(pull_view: Shown) -> str:
         return "✅ No model changes"
     loss = loss_title(find_losses(outcome))
     is_held = bool(plan.blockers or (outcome and outcome.is_too_costly))
-    facts = [prod_words(plan, is_held=is_held), rows_title(outcome)]
+    effect = prod_words(plan, is_held=is_held, with_drops=not loss)
+    facts = [f"the stack {effect}" if effect and below_name(record) else effect, rows_title(outcome)]
     if plan.not_selected:
         summary = [loss, *facts] if plan.models else ["none of them changes"]
         return f"🔎 Plan of selected models: {' · '.join(filter(None, summary))}"
@@ -65,7 +66,8 @@ def plan_headline(pull_view: Shown) -> str:
         waits = inert_text(approval_title(record.rules.decision))
         parts = [f"⚠️ {loss}", waits, *facts] if loss else [f"✋ {waits}", *facts]
     else:
-        parts = [f"⚠️ {loss}" if loss else _ready_title(record), *facts]
+        is_told = bool(loss) and not is_behind(record)
+        parts = [f"⚠️ {loss}" if loss else "", "" if is_told else _ready_title(record), *facts]
     return " · ".join(filter(None, parts))
 
 
@@ -94,6 +96,11 @@ def promotion_headline(pull_view: Shown) -> str:
     moved = done.views.swapped + done.views.added + done.views.dropped
     cost = "nothing was computed" if is_free(done) else cost_words(done)
     return f"✅ In prod: {count_noun(moved, 'view')} promoted, {cost}"
+
+
+def hold_headline(pull_view: Shown) -> str:
+    loss = loss_title(find_losses(pull_view.record.outcome))
+    return f"✋ Merged; promotion on hold{f' · ⚠️ {loss}' if loss else ''}"
 
 
 def close_headline(pull_view: Shown) -> str:
@@ -152,14 +159,14 @@ def plan_status(pull_view: Shown) -> str:
     if plan and plan.blockers:
         return f"> [!WARNING]\n> **Blocked: a merge does not change prod.**{_blocker_list(record)}"
     if plan and outcome and outcome.is_too_costly:
-        over = f"The estimate is over the project's budget: {estimate_words(plan.models)}."
+        over = f"**Nothing was computed: the estimate is over the project's budget.** {cost_sentence(outcome)}"
         cheaper = f" {words}" if (words := cheaper_words(plan)) else ""
         allow = f" {code(pull_view.write_command('/approve-cost'))} lets it be computed."
-        return f"> [!WARNING]\n> **Nothing was computed.** {over}{cheaper}{allow}"
+        return f"> [!WARNING]\n> {over}{cheaper}{allow}"
     if plan and has_effect(plan):
         verdict = _verdict(record, promise_sentence(plan, outcome))
         if losses := find_losses(outcome):
-            lines = "\n".join(f"> {line}" for line in loss_lines(plan, losses))
+            lines = "\n".join(f"> {line}".rstrip() for line in loss_lines(plan, losses))
             return f"> [!WARNING]\n> **The merge takes something away from prod:**\n>\n{lines}\n>\n> {verdict}"
         is_ready = record.rules.decision.is_ok and not is_behind(record)
         return f"> [!{'TIP' if is_ready else 'IMPORTANT'}]\n> {verdict}"

@@ -91,7 +91,8 @@ def _skip_checks(pull_view: Shown) -> CheckText:
 
 def _stop_checks(pull_view: Shown) -> CheckText:
     reason = pull_view.record.reason.replace("`", "") or "Stopped."
-    return CheckText(reason, f"`{pull_view.write_command('/plan')}` plans it again.", "cancelled")
+    again = f"`{pull_view.write_command('/plan')}` plans it again."
+    return CheckText(reason, "Prod is unchanged." if "/plan" in reason else again, "cancelled")
 
 
 def _close_checks(pull_view: Shown) -> CheckText:
@@ -153,7 +154,7 @@ PLANNING_ROW = StateRow(
     blockers=UNFINISHED,
     is_silent=_is_without_new_plan,
 )
-HELD_MERGE = StateRow("✋ Merged; promotion on hold", texts.hold_status, is_silent=_is_without_models)
+HELD_MERGE = StateRow(texts.hold_headline, texts.hold_status, is_silent=_is_without_models)
 STATES: Mapping[PullState, StateRow] = {
     PullState.NEW: replace(PLANNING_ROW, is_silent=lambda _: True),
     PullState.HELD: StateRow(

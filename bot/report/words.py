@@ -52,13 +52,14 @@ def failure_title(outcome: PlannerOutcome | None) -> str:
     if outcome is None or (outcome.is_defect and not outcome.is_at_file):
         return "The plan could not be made: the fault is mergeplan's"
     kinds = {problem.kind for problem in outcome.problems}
+    conflicts = [problem.message for problem in outcome.problems if problem.kind == "Conflict"]
     if outcome.failed:
         return f"{count_noun(outcome.failed, 'unit test')} failed"
     blocking_audits = [audit for audit in outcome.audits if not audit.ok and audit.blocking]
     if "AuditFailed" in kinds or blocking_audits:
         return _audit_title(blocking_audits)
-    if "Conflict" in kinds:
-        return "It conflicts with the base branch"
+    if conflicts:
+        return conflicts[0].partition(" in `")[0].rstrip(".")  # without the paths
     if outcome.plan is not None:
         return f"The environment {code(outcome.plan.environment)} could not be built"
     if kinds == {RULE_BROKEN}:
@@ -83,18 +84,29 @@ def change_words(plan: PlanView) -> str:
     return ", ".join(parts) or "Only views change"
 
 
-def prod_words(plan: PlanView, *, is_held: bool = False) -> str:
-    """Return what a merge does to prod: `replaces 2 tables of prod, adds 1 and drops 1`; `would replace` if held."""
+def prod_words(plan: PlanView, *, is_held: bool = False, with_drops: bool = True) -> str:
+    """Return what a merge does to prod: `replaces 2 tables of prod, adds 1 and drops 1`; `would replace` if held.
+
+    Without drops it is '' if there is nothing else.
+    """
     moved = view_changes(plan)
     removed = [model for model in plan.models if model.change == "removed" and model.kind.upper() not in WITHOUT_VIEW]
-    added_count = sum(model.change == "added" for model in moved)
-    all_views = all(model.kind.upper() == "VIEW" for model in (*moved, *removed))
-    counts = (("replaces", len(moved) - added_count), ("adds", added_count), ("drops", len(removed)))
-    (verb, number), *others = [count for count in counts if count[1]] or [("changes", 0)]
+    added = [model for model in moved if model.change == "added"]
+    replaced = [model for model in moved if model.change != "added"]
+    groups = {"replaces": replaced, "adds": added, "drops": removed if with_drops else []}
+    (verb, models), *others = [group for group in groups.items() if group[1]] or [("changes", [])]
+    if not models and removed:
+        return ""
     of = "to" if verb == "adds" else "of"
-    first = f"{verb} {count_noun(number, 'view' if all_views else 'table') if number else 'no table'} {of} prod"
-    text = join_names([first, *(f"{verb} {number:,}" for verb, number in others)])
+    first = f"{verb} {_count_tables(models)} {of} prod"
+    text = join_names([first, *(f"{verb} {len(models):,}" for verb, models in others)])
     return "would " + re.sub(r"\b(replace|add|drop|change)s\b", r"\1", text) if is_held else text
+
+
+def _count_tables(models: Sequence[ModelChange]) -> str:
+    view_count = sum(model.kind.upper() == "VIEW" for model in models)
+    counts = (("table", len(models) - view_count), ("view", view_count))
+    return join_names([count_noun(number, noun) for noun, number in counts if number]) or "no table"
 
 
 def work_words(plan: PlanView) -> str:
@@ -216,6 +228,10 @@ def estimate_words(models: Sequence[ModelChange]) -> str:
     return ", ".join(parts)
 
 
+def cost_sentence(outcome: PlannerOutcome) -> str:
+    return next((inert_text(problem.message) for problem in outcome.problems if problem.kind == "TooCostly"), "")
+
+
 def _known_part(known: Sequence[ModelChange], todo: Sequence[ModelChange]) -> str:
     return "" if len(known) == len(todo) else f", {len(known)} of {count_noun(len(todo), 'table')}"
 
@@ -224,8 +240,13 @@ def actual_words(outcome: PlannerOutcome) -> str:
     done = outcome.backfill
     if done is None or not done.batches or done.seconds is None:
         return ""
-    took, written = duration_text(done.seconds), count_noun(done.rows, "row")
-    return f"{took}: {count_noun(done.batches, 'batch', 'batches')}, {written} written"
+    written = count_noun(done.rows, "row")
+    return f"{duration_words(outcome)}: {count_noun(done.batches, 'batch', 'batches')}, {written} written"
+
+
+def duration_words(outcome: PlannerOutcome) -> str:
+    done = outcome.backfill
+    return duration_text(done.seconds) if done and done.batches and done.seconds is not None else ""
 
 
 def cheaper_words(plan: PlanView) -> str:
@@ -311,7 +332,7 @@ def promotion_status(record: PullRecord) -> str:
     outcome = record.promotion.outcome
     done = outcome.promotion if outcome else None
     if record.state is PullState.ROLLED_BACK:
-        return f"> [!IMPORTANT]\n> {inert_text(record.reason)} {revert_words(record)}"
+        return f"> [!IMPORTANT]\n> {revert_words(record)}\n>\n> {inert_text(record.reason)}"
     if record.state is PullState.UNPROMOTED:
         mend = "Fix it with another pull request, or type `/plan` to try again."
         return f"> [!CAUTION]\n> Prod still shows what it showed before. {mend}"

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from mergeplan.bot.sandbox.api.limits import REQUESTS_PER_HOUR, ApiError
+from mergeplan.bot.sandbox.api.versions import HEADER, OLDEST
 from mergeplan.bot.sandbox.faults import ApiFault
 from mergeplan.bot.sandbox.state import ApiCall
 from mergeplan.bot.sandbox.webhooks import Site
@@ -54,13 +55,19 @@ class Gate:
         self._used -= unchanged  # a 304 is free
         with self._site.state.lock:
             self._site.state.version += method != "GET"
-            self._site.state.calls.append(ApiCall(method, path, status, scope["state"].get("login")))
+            call = ApiCall(method, path, status, scope["state"].get("login"), _asked_version(scope))
+            self._site.state.calls.append(call)
         if fault and fault.kind == "lose_answer" and not fault.status:
             # An answer that promises a body and brings none: the server closes the connection, as a dying proxy would.
             promised = [(b"content-type", b"application/json"), (b"content-length", b"2")]
             await send({"type": "http.response.start", "status": 200, "headers": promised})
         else:
-            await self._send_reply(send, status, headers, body)
+            await self._send_reply(
+                send,
+                status,
+                [*headers, (b"x-github-api-version-selected", (_asked_version(scope) or OLDEST).encode())],
+                body,
+            )
 
     async def _call_app(self, scope: Scope, receive: Receive) -> tuple[int, Headers, bytes]:
         messages: list[Message] = []
@@ -122,6 +129,11 @@ class Gate:
             headers.append((b"content-length", str(len(body)).encode()))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+def _asked_version(scope: Scope) -> str:
+    version: bytes = dict(scope["headers"]).get(HEADER.encode(), b"")
+    return version.decode("latin-1")
 
 
 def _seconds_from_now(seconds: int) -> bytes:

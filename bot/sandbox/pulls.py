@@ -1,7 +1,7 @@
 """What can be done with a pull request: open, edit, label, merge, close, reopen."""
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from mergeplan.bot.sandbox import webhooks
 from mergeplan.bot.sandbox.api import shapes_issues, shapes_pulls
@@ -16,10 +16,10 @@ from mergeplan.bot.sandbox.api.limits import (
 )
 from mergeplan.bot.sandbox.git import pushes, repos
 from mergeplan.bot.sandbox.git.repos import GitError, Person
-from mergeplan.bot.sandbox.state import Issue, Json, Label, PullRequest, Repository, now
+from mergeplan.bot.sandbox.state import Issue, Json, Label, MergeMethod, PullRequest, Repository, now
 from mergeplan.bot.sandbox.webhooks import Site
 
-MergeMethod = Literal["merge", "squash", "rebase"]
+MERGE_METHODS = get_args(MergeMethod)
 
 
 def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequest:
@@ -153,7 +153,7 @@ def merge_pull(site: Site, repo: Repository, pull: PullRequest, sender: str, bod
     Answer 409 if the head is not `sha` any more and 405 if it cannot be merged.
     """
     method: MergeMethod = body.get("merge_method") or "merge"
-    one_of("PullRequest", "merge_method", method, get_args(MergeMethod))
+    one_of("PullRequest", "merge_method", method, MERGE_METHODS)
     if body.get("sha") not in (None, pull.head_sha):
         raise ApiError(409, "Head branch was modified. Review and try the merge again.")
     check_mergeable(repo, pull)

@@ -1,5 +1,7 @@
 """The merge queue: groups of a base branch and pull requests, merged in order once their checks have succeeded."""
 
+from collections.abc import Sequence
+
 from mergeplan.bot.sandbox import webhooks
 from mergeplan.bot.sandbox.api import shapes_pulls
 from mergeplan.bot.sandbox.api.limits import ApiError
@@ -8,8 +10,14 @@ from mergeplan.bot.sandbox.state import MergeGroup, PullRequest, Repository, now
 from mergeplan.bot.sandbox.webhooks import Site
 
 
-def enqueue_pull(site: Site, repo: Repository, pull: PullRequest, sender: str) -> MergeGroup:
-    """Put a pull request at the end of the queue; its group contains all that wait before it."""
+def enqueue_pull(site: Site, repo: Repository, pull: PullRequest, sender: str, *, jump: bool = False) -> MergeGroup:
+    """Put a pull request at the end of the queue, or before all others; its group contains all that wait before it."""
+    if jump:
+        behind = _drop_groups(site, repo, [group for group in repo.queue if group.base_ref == pull.base_ref], sender)
+        group = enqueue_pull(site, repo, pull, sender)
+        for other in behind:
+            enqueue_pull(site, repo, other, sender)
+        return group
     if pull.state != "open" or pull.draft or not pull.mergeable:
         raise ApiError(405, "Pull Request is not mergeable")
     folder = site.state.git(repo.full_name)
@@ -38,11 +46,14 @@ def advance_queue(site: Site, repo: Repository, sender: str) -> list[int]:
     while repo.queue:
         group = repo.queue[0]
         pull = next(candidate for candidate in repo.pulls if candidate.number == group.number)
+        if pull.state != "open" or not repos.is_ancestor(site.state.git(repo.full_name), pull.head_sha, group.head_sha):
+            dequeue_group(site, repo, group, sender)  # GitHub does this at the push, or the close
+            continue
         runs = [run for run in repo.checks.values() if run.head_sha == group.head_sha]
         required = repo.required_checks.get(group.base_ref, [])
         done = {run.name: run.conclusion for run in sorted(runs, key=lambda run: run.id) if run.conclusion}
         if any(done.get(name) not in (None, *shapes_pulls.PASSED) for name in required):
-            _dequeue_group(site, repo, group, sender)
+            dequeue_group(site, repo, group, sender)
         elif all(name in done for name in required):
             _merge_group(site, repo, pull, group, sender)
             merged.append(group.number)
@@ -62,14 +73,20 @@ def _merge_group(site: Site, repo: Repository, pull: PullRequest, group: MergeGr
     pushes.notify_push(site, repo, group.base_ref, group.base_sha, group.head_sha, sender)
 
 
-def _dequeue_group(site: Site, repo: Repository, failed_group: MergeGroup, sender: str) -> None:
-    behind = [group for group in repo.queue if group is not failed_group]
-    for group in (failed_group, *behind):
+def dequeue_group(site: Site, repo: Repository, dropped: MergeGroup, sender: str) -> None:
+    """Take a group out, because it failed or somebody cancelled it; create those behind it again."""
+    behind = repo.queue[repo.queue.index(dropped) + 1 :]
+    _drop_groups(site, repo, [dropped], sender, "dequeued")
+    for pull in _drop_groups(site, repo, behind, sender):
+        enqueue_pull(site, repo, pull, sender)
+
+
+def _drop_groups(
+    site: Site, repo: Repository, groups: Sequence[MergeGroup], sender: str, reason: str = "invalidated"
+) -> list[PullRequest]:
+    for group in groups:
         repos.set_ref(site.state.git(repo.full_name), group.head_ref, None)
         repo.queue.remove(group)
-        webhooks.merge_group(
-            site, repo, group, "destroyed", sender, "dequeued" if group is failed_group else "invalidated"
-        )
-    for group in behind:
-        pull = next(candidate for candidate in repo.pulls if candidate.number == group.number)
-        enqueue_pull(site, repo, pull, sender)
+        webhooks.merge_group(site, repo, group, "destroyed", sender, reason)
+    numbers = [group.number for group in groups]
+    return sorted((pull for pull in repo.pulls if pull.number in numbers), key=lambda pull: numbers.index(pull.number))

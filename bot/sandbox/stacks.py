@@ -6,8 +6,7 @@ from itertools import pairwise
 from mergeplan.bot.sandbox import pulls
 from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.git import pushes, repos
-from mergeplan.bot.sandbox.pulls import MergeMethod
-from mergeplan.bot.sandbox.state import PullRequest, Repository
+from mergeplan.bot.sandbox.state import MergeMethod, PullRequest, Repository
 from mergeplan.bot.sandbox.webhooks import Site
 
 

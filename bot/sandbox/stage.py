@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from mergeplan.bot.sandbox import check_runs, pulls, queue, stacks, talk, webhooks
+from mergeplan.bot.sandbox import check_runs, merges, pulls, queue, stacks, talk, webhooks
 from mergeplan.bot.sandbox.access import (
     ACTIONS_LOGIN,
     COMMENT,
@@ -23,7 +23,6 @@ from mergeplan.bot.sandbox.api.calls import find_or_404
 from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.api.shapes_checks import latest_runs
 from mergeplan.bot.sandbox.git import pushes, repos
-from mergeplan.bot.sandbox.pulls import MergeMethod
 from mergeplan.bot.sandbox.state import (
     APP_PERMISSIONS,
     ApiCall,
@@ -32,6 +31,7 @@ from mergeplan.bot.sandbox.state import (
     Delivery,
     Installation,
     Issue,
+    MergeMethod,
     PullRequest,
     Repository,
     ReviewState,
@@ -326,10 +326,31 @@ class Stage:
             repo, pull = self._require_repo(repository, author, PUSH), self._require_pull(repository, number)
             return stacks.merge_stack(self.site, repo, pull, author, method)
 
-    def enqueue(self, repository: str, number: int, *, author: str) -> str:
+    def request_merge(self, repository: str, number: int, *, author: str, action: str = "default") -> str:
+        """Request an asynchronous merge and return the state of the request; `run_merge` does what was accepted."""
+        with self.state.lock:
+            repo, pull = self._require_repo(repository, author, PUSH), self._require_pull(repository, number)
+            return str(merges.request_merge(repo, pull, author, {"merge_action": action})[1]["status"])
+
+    def run_merge(self, repository: str, number: int) -> str:
+        """Do the newest accepted merge of a pull request, in any order, and return its state."""
+        with self.state.lock:
+            repo = self._find_repository(repository)
+            request = next(request for request in reversed(repo.merge_requests) if request.number == number)
+            merges.run_merge(self.site, repo, request)
+            return request.status
+
+    def enqueue(self, repository: str, number: int, *, author: str, jump: bool = False) -> str:
+        """Put a pull request into the merge queue, at its end or (jump) before all others; return its group's head."""
+        with self.state.lock:
+            repo, pull = self._require_repo(repository, author, PUSH), self._require_pull(repository, number)
+            return queue.enqueue_pull(self.site, repo, pull, author, jump=jump).head_sha
+
+    def dequeue(self, repository: str, number: int, *, author: str) -> None:
         with self.state.lock:
             repo = self._require_repo(repository, author, PUSH)
-            return queue.enqueue_pull(self.site, repo, self._require_pull(repository, number), author).head_sha
+            group = next(group for group in repo.queue if group.number == number)
+            queue.dequeue_group(self.site, repo, group, author)
 
     def advance_queue(self, repository: str, *, author: str) -> list[int]:
         """Merge the groups whose checks passed and return the numbers; a group that failed leaves the queue."""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 Json = dict[str, Any]
 Role = Literal["admin", "maintain", "write", "triage", "read", "none"]
 ROLES: tuple[Role, ...] = ("none", "read", "triage", "write", "maintain", "admin")
+MergeMethod = Literal["merge", "squash", "rebase"]
 UserKind = Literal["User", "Bot", "Organization"]
 TokenKind = Literal["user", "installation", "actions"]
 ReviewState = Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED", "DISMISSED"]
@@ -256,6 +257,21 @@ class MergeGroup:
 
 
 @dataclass
+class MergeRequest:
+    """An asynchronous merge that was accepted, and what became of it."""
+
+    uuid: str
+    number: int
+    sender: str
+    head_sha: str
+    method: MergeMethod
+    action: str
+    status: Literal["pending", "merged", "enqueued", "failed"] = "pending"
+    message: str = ""
+    sha: str = ""
+
+
+@dataclass
 class Repository:
     id: int
     full_name: str
@@ -274,6 +290,7 @@ class Repository:
     deployments: dict[int, Deployment] = field(default_factory=dict)
     queue: list[MergeGroup] = field(default_factory=list)  # oldest first
     required_checks: dict[str, list[str]] = field(default_factory=dict)  # base branch -> check names
+    merge_requests: list[MergeRequest] = field(default_factory=list)  # oldest first
     stacks: dict[int, list[int]] = field(default_factory=dict)  # number of a stack -> its pull requests, lowest first
 
     @property
@@ -295,6 +312,7 @@ class ApiCall:
     path: str
     status: int
     login: str | None
+    version: str = field(default="", compare=False)  # of the REST API, as the caller asked for it
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from mergeplan.bot.github.manifest import (
     web_address,
 )
 from mergeplan.bot.pages.render import headers, register_done, register_form, render_refusal
+from mergeplan.bot.settings import API_VERSION
 from mergeplan.planner.errors import RequestError
 
 EXCHANGE_SECONDS = 30
@@ -46,6 +47,7 @@ class Registration:
     public: bool
     key_file: Path
     variables_file: Path
+    api_version: str = API_VERSION
     start: str = field(default_factory=lambda: secrets.token_urlsafe(18))  # in the first page's address: nobody else's
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))  # comes back from GitHub
 
@@ -152,7 +154,7 @@ def exchange_code(registration: Registration, code: str) -> Registered:
         for file in (registration.key_file, registration.variables_file):
             _create_private_file(file)
             made.append(file)
-        app = parse_registration(_convert_code(registration.api_url, code))
+        app = parse_registration(_convert_code(registration, code))
     except BaseException:
         for file in made:
             file.unlink(missing_ok=True)
@@ -179,13 +181,12 @@ def _create_private_file(file: Path) -> None:
         raise RequestError(f"`{file}` cannot be made: {error.strerror}.") from None
 
 
-def _convert_code(api_url: str, code: str) -> Mapping[str, Any]:
+def _convert_code(registration: Registration, code: str) -> Mapping[str, Any]:
     """Return GitHub's answer to the code; raise RequestError, without the code, if it gives none."""
-    headers = {"Accept": "application/vnd.github+json"}
+    headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": registration.api_version}
+    address = conversion_address(registration.api_url, code)
     try:
-        answer = requests.post(
-            conversion_address(api_url, code), headers=headers, timeout=EXCHANGE_SECONDS, allow_redirects=False
-        )
+        answer = requests.post(address, headers=headers, timeout=EXCHANGE_SECONDS, allow_redirects=False)
         read = answer.json() if answer.status_code == 201 else None
     except requests.RequestException as error:
         raise RequestError(f"GitHub did not answer: {type(error).__name__}.", hint="Run this again.") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 from mergeplan.planner.contract.base import Span, Spans
 from mergeplan.planner.contract.from_errors import split_place
@@ -27,7 +27,7 @@ from mergeplan.planner.contract.result import DiffRow
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.category.override import end_of
-from mergeplan.planner.plan.change import Blocker, Change, Columns, Override
+from mergeplan.planner.plan.change import Blocker, Change, Override
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import ExposureHit
 from mergeplan.planner.plan.refused import RefusedFile
@@ -130,7 +130,7 @@ def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange
         category=str(change.category) if change.category else None,
         rule=change.rule,
         reason=change.reason,
-        columns=_column_changes(change.columns),
+        columns=_column_changes(change),
         recomputed=change.recomputed,
         skipped=change.name in plan.spared,
         table=shown.table,
@@ -174,7 +174,17 @@ def _cost_estimate(estimate: Estimate) -> CostEstimate:
     return CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis)
 
 
-def _column_changes(columns: Columns) -> ColumnChanges:
+def _column_changes(change: Change) -> ColumnChanges:
+    """Return the columns that a change touches; where rows change, by the names in both versions, if they are known."""
+    columns = change.columns
+    if columns.every and change.old and change.new:
+        old, new = ({name.lower(): name for name in side.columns or ()} for side in (change.old, change.new))
+        if old and new:
+            columns = replace(
+                columns,
+                added=frozenset(name for key, name in new.items() if key not in old),
+                removed=frozenset(name for key, name in old.items() if key not in new),
+            )
     return ColumnChanges(
         added=tuple(sorted(columns.added)),
         altered=tuple(sorted(columns.altered)),

@@ -20,7 +20,7 @@ from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.sandbox.faults import RateLimit
 from mergeplan.bot.sandbox.markdown import toggle_box
-from mergeplan.bot.sandbox.pulls import MergeMethod
+from mergeplan.bot.sandbox.state import MergeMethod
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
 

@@ -208,7 +208,8 @@ def fail_where_wanted(name: str, found: list[dict[str, Any]]) -> None:
         fail(f"the tables in {HOME}/spark are in use by process 7 (`mergeplan warm`).", "", 0, "CatalogBusy", "", 4)
     most = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--max-bytes=")), None)
     if most is not None and sum(each["estimate"]["bytes"] for each in found) > most:
-        fail("Computing this plan would read at least 5,000 bytes.", "", 0, "TooCostly", "Compute less.", 4)
+        allowed = "Computing this plan would read at least 5,000 bytes, and 1,000 are allowed."
+        fail(allowed, "", 0, "TooCostly", "Compute less.", 4)
     if turn.get("fail") == name.split("_")[0]:
         fail("Spark refused a query.", "models/orders.sql", 1, "QueryError", "")
     if turn.get("no_memory") == name:

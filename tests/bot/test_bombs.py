@@ -19,7 +19,7 @@ from tests.bot.test_pull_requests import GREEN
 
 Make = Callable[..., Bench]
 MERGES = "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n}\n  <<: [*a{n - 1}, *a{n - 1}]\n  k{n}: 1\n" for n in range(1, 40))
-WAITING = "Waiting: `git ls-remote` failed (128). It is tried again."
+WAITING = "Waiting: `git fetch` failed (128). It is tried again."
 BOMBS = {
     "date": "model_defaults:\n  start: 2026-02-30\n",
     "brackets": "x: " + "[" * 50_000,
@@ -103,9 +103,9 @@ def test_a_commit_that_git_refuses_to_take_ends_the_checks_at_once(bench: Bench)
 @pytest.mark.prove  # it waits for the second try, and for the one after that
 def test_what_the_server_does_not_give_is_waited_for_in_the_open(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> NoReturn:
-        raise ServerUnreachable("`git ls-remote` failed (128).")
+        raise ServerUnreachable("`git fetch` failed (128).")
 
-    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._list_remote", fail)
+    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._fetch_objects", fail)
     number = bench.open(COLUMN)
     head = bench.head(number)
     until(lambda: WAITING in {run.title for run in bench.checks(head).values()})
@@ -125,15 +125,15 @@ def test_a_branch_of_prod_that_no_disk_can_hold_is_told_by_its_check(make_bench:
 
 def test_what_the_server_never_gives_ends_the_checks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> NoReturn:
-        raise ServerUnreachable("`git ls-remote` failed (128).")
+        raise ServerUnreachable("`git fetch` failed (128).")
 
-    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._list_remote", fail)
+    monkeypatch.setattr("mergeplan.bot.git.checkout.Checkout._fetch_objects", fail)
     monkeypatch.setattr(ServerUnreachable, "tries", 2)
     number = bench.open(COLUMN)
     bench.idle()
 
     assert bench.record(number).state is PullState.FAILED
-    assert "The files cannot be read: `git ls-remote` failed (128)." in bench.plan(number)
+    assert "The files cannot be read: `git fetch` failed (128)." in bench.plan(number)
 
 
 @pytest.mark.parametrize(("number", "starts"), [(signal.SIGSEGV, 1), (signal.SIGKILL, 3)])

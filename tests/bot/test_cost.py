@@ -20,8 +20,13 @@ def test_a_plan_over_the_budget_waits_for_an_approval(make_bench: Callable[..., 
     assert bench.plan(number).splitlines()[1] == (
         "### 💰 Waits for an approval of its cost · would replace 2 tables of prod"
     )
-    cost = "over the project's budget: at least 4.9 KiB to read (Spark's statistics, 1 of 2 tables)."
-    assert cost in bench.plan(number)
+    why = (
+        "Computing this plan would read at least 5,000 bytes, and 1,000 are allowed. If `shop.orders` were non-breaking"
+    )
+    assert f"> **Nothing was computed: the estimate is over the project's budget.** {why}" in bench.plan(number)
+    assert "To compute: 2 tables · at least 4.9 KiB to read (Spark's statistics, 1 of 2 tables)" in bench.plan(number)
+    assert "| Model | Why | To compute |" in bench.plan(number)
+    assert "`/approve-cost`: computes what is estimated, for this head; needs `maintain`" in bench.plan(number)
     assert "If `shop.orders` were non-breaking, 1 table instead of 2 would be computed." in bench.plan(number)
     assert bench.conclusions(bench.head(number)) == {
         **dict.fromkeys(("lint", "tests", "plan"), "success"),

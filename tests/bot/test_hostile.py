@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from mergeplan.bot.records import PullState
-from mergeplan.bot.sandbox.pulls import MergeMethod
+from mergeplan.bot.sandbox import pulls
+from mergeplan.bot.sandbox.git import pushes
+from mergeplan.bot.sandbox.state import MergeMethod
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
 
@@ -311,3 +313,55 @@ def test_a_renamed_prod_branch_is_followed(bench: Bench) -> None:
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
     assert bench.record(number).state is PullState.PROMOTED
+
+
+def test_a_revert_of_a_revert_brings_the_change_again(bench: Bench) -> None:
+    """Each by GitHub's button; every merge is a change of prod, and prod ends with the change."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+    for _ in range(2):
+        repo = bench.github.state.repositories[SHOP]
+        with bench.github.state.lock:
+            number = pulls.revert_pull(bench.github.site, repo, repo.issues[number], "ann", {}).number  # type: ignore[arg-type]
+        bench.idle()
+        bench.github.merge(SHOP, number, author="ann")
+        bench.idle()
+        assert bench.record(number).state is PullState.PROMOTED
+
+    assert bench.planner_state()["environments"]["prod"]["models"]["shop.orders"] == COLUMN["models/orders.sql"]
+    assert list(bench.planner_state()["environments"]) == ["prod"]
+
+
+def test_a_trunk_that_was_rewritten_is_what_prod_shows_and_open_pull_requests_are_planned_on_it(bench: Bench) -> None:
+    """A forced push takes a merge out of the branch: prod follows, and nothing of the lost merge stays."""
+    merged, number = bench.open(COLUMN), bench.open({"models/more.sql": "SELECT 3 AS x\n"}, "more")
+    before = bench.github.head(SHOP)
+    bench.idle()
+    bench.github.merge(SHOP, merged, author="ann")
+    bench.idle()
+    with bench.github.state.lock:
+        pushes.point_branch(bench.github.site, bench.github.state.repositories[SHOP], "main", before, "ann")
+    bench.idle()
+
+    assert bench.planner_state()["environments"]["prod"]["models"]["shop.orders"] == PROJECT["models/orders.sql"]
+    assert bench.context.inbox.prods.get(SHOP).promoted_commit == before
+    assert bench.conclusions(bench.head(number)) == GREEN and "`shop.orders`" not in bench.plan(number)
+
+
+def test_a_branch_that_is_deleted_and_restored_is_planned_again(bench: Bench) -> None:
+    number = bench.open(COLUMN)
+    bench.idle()
+    head = bench.head(number)
+    bench.github.delete_branch(SHOP, "change", author="wim")
+    bench.idle()
+    assert bench.record(number).state is PullState.CLOSED
+    assert list(bench.planner_state()["environments"]) == ["prod"]
+    with bench.github.state.lock:
+        pushes.point_branch(bench.github.site, bench.github.state.repositories[SHOP], "change", head, "wim")
+    bench.github.reopen(SHOP, number, author="wim")
+    bench.idle()
+
+    assert (bench.record(number).state, bench.conclusions(head)) == (PullState.PLANNED, GREEN)
+    assert len(bench.bot_comments(number)) == 1

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mergeplan.bot.records import PullState
+from mergeplan.bot.sandbox.api.versions import DROPPED
 from mergeplan.bot.service.worker import _is_past
 from mergeplan.planner.isolation.processes import birth
 from tests.bot.changing import change_prod, change_record
@@ -231,6 +232,24 @@ def test_a_merge_promotes_the_plans_own_tables(bench: Bench) -> None:
     assert call[call.index("--overrides-from") + 1] == "pr_1"
     assert "--expect-digest" in call
     assert list(bench.planner_state()["environments"]) == ["prod"]
+
+
+@pytest.mark.parametrize("version", DROPPED)
+def test_the_main_line_is_the_same_under_each_version_of_githubs_api(
+    copy_bench: Callable[..., Bench], version: str
+) -> None:
+    """Opened, pushed to, merged; every call names its version, and none is refused."""
+    bench = copy_bench(github_api_version=version)
+    number = bench.open(FILTER)
+    bench.idle()
+    bench.github.commit(SHOP, "change", COLUMN, "More", author="wim")
+    bench.idle()
+    merged = bench.github.merge(SHOP, number, author="ann", method="squash")
+    bench.idle()
+
+    assert (bench.record(number).state, bench.record(number).promotion.merge_sha) == (PullState.PROMOTED, merged)
+    assert bench.conclusions(merged) == {"promotion": "success"}
+    assert {(call.version, call.status < 400) for call in bench.github.calls} == {(version, True)}
 
 
 def test_a_promise_that_moved_is_built_again_and_told(bench: Bench) -> None:

@@ -17,6 +17,7 @@ from graphql import (
     validate,
 )
 
+from mergeplan.bot.github.merges import build_query
 from mergeplan.bot.github.reverts import DOCUMENT
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, build_mutation
 from mergeplan.bot.report.checks.check import CheckView
@@ -71,6 +72,7 @@ def test_what_the_bot_sends_is_valid_by_githubs_schema(github_schema: GraphQLSch
     assert set(variables) == {"comment", "c0", "c1"}
     assert validate(github_schema, parse(document)) == []
     assert validate(github_schema, parse(DOCUMENT)) == []
+    assert validate(github_schema, parse(build_query([1, 2]))) == []
 
 
 def check(sandbox: Sandbox, **more: object) -> dict[str, object]:

@@ -95,6 +95,14 @@ def test_every_answer_to_a_write_is_of_github_s_type(things: dict[str, Any], api
         validate(model, api.request(method, path.format(**things), json=filled), None)
 
 
+def test_the_event_of_a_merge_is_of_githubs_type(sandbox: Sandbox, api: httpx.Client, number: int) -> None:
+    sha = sandbox.merge(SHOP, number, author="ann")
+
+    answer = api.get(f"/issues/{number}/events")
+    validate(models.IssueEvent, answer, "list")
+    assert [(event["event"], event["commit_id"]) for event in answer.json()] == [("merged", sha)]
+
+
 def test_a_team_s_membership_is_of_github_s_type(sandbox: Sandbox, api: httpx.Client) -> None:
     sandbox.set_team("ann/data", ["rea"])
     url, token = f"{sandbox.url}/orgs/ann/teams/data/memberships", sandbox.installation_token(SHOP)

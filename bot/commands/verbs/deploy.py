@@ -69,7 +69,7 @@ def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
 def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     if record.state is PullState.MERGED and record.rules.held:
         face = Face("Deploy", "Promotes despite rules")
-        return (Choice("/deploy", "promotes it against the rules; needs `admin`", face, moves_prod=True),)
+        return (Choice("/deploy", "promotes it against the rules", face, moves_prod=True),)
     outcome = record.outcome
     plan = outcome.plan if outcome else None
     if record.state is not PullState.PLANNED or outcome is None or plan is None or outcome.is_too_costly:

@@ -71,7 +71,7 @@ class Check:
 
 
 def running_view(name: str, text: str, summary: str = "", status: str = "in_progress") -> CheckView:
-    return CheckView(name, text[:TITLE_MOST], clip_text(summary or RUNNING), status, "")
+    return CheckView(name, fit_title(text), clip_text(summary or RUNNING), status, "")
 
 
 def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tuple[CheckAnnotation, ...]:
@@ -82,6 +82,18 @@ def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tup
         )
         for problem in placed[:ANNOTATIONS_MOST]
     )
+
+
+def fit_title(text: str) -> str:
+    """Return a title within GitHub's limit; a longer one ends after a whole word.
+
+    >>> fit_title(f"{'x' * 133}; tables")
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
+    """
+    if len(text) <= TITLE_MOST:
+        return text
+    whole = text[: TITLE_MOST - 1]
+    return f"{(whole.rpartition(' ')[0] or whole).rstrip(' ,;:·')}…"
 
 
 def fit_summary(text: str) -> str:

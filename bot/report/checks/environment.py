@@ -7,11 +7,11 @@ from mergeplan.bot.report.checks.check import (
     ANNOTATIONS_MOST,
     RUNNING,
     SEE_PLAN,
-    TITLE_MOST,
     Check,
     CheckAnnotation,
     CheckView,
     fit_summary,
+    fit_title,
     make_annotations,
     running_view,
 )
@@ -19,7 +19,7 @@ from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.models import computation_words, table_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import PLANNING
-from mergeplan.bot.report.words import estimate_words, failure_title, problem_line, skip_summary, spark_link, work_words
+from mergeplan.bot.report.words import cost_sentence, failure_title, problem_line, skip_summary, spark_link, work_words
 from mergeplan.bot.results import PlannerOutcome, audit_subject, changes_nothing, unreported_audits
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.wording import count_noun
@@ -37,7 +37,7 @@ def environment_view(pull_view: Shown) -> CheckView:
     if outcome.ok:
         return _success_view(outcome, outcome.plan)
     if outcome.is_too_costly:
-        over = f"The estimate is over the project's budget: {estimate_words(outcome.plan.models)}."
+        over = f"The estimate is over the project's budget. {cost_sentence(outcome)}"
         text = f"{over} `/approve-cost` lets it be computed."
         return CheckView(NAME, "Waits for an approval of its cost", text, conclusion="action_required")
     if outcome.failed or outcome.is_blocked:
@@ -60,7 +60,7 @@ def _success_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
     lines = [f"- {code(model.name)}: {computation_words(model)}; {table_words(model)}" for model in plan.models]
     marks = _audit_annotations(outcome, "warning")
     text = fit_summary("\n".join([*filter(None, [skip_summary(plan)]), *lines]))
-    return CheckView(NAME, title[:TITLE_MOST], text, annotations=marks)
+    return CheckView(NAME, fit_title(title), text, annotations=marks)
 
 
 def _failure_view(outcome: PlannerOutcome) -> CheckView:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mergeplan.bot.report.checks.check import TITLE_MOST, Check, CheckView, fit_summary, make_annotations
+from mergeplan.bot.report.checks.check import Check, CheckView, fit_summary, fit_title, make_annotations
 from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
 from mergeplan.bot.report.markdown import CHECK_LIMIT
-from mergeplan.bot.report.models import model_table
+from mergeplan.bot.report.models import COMPUTED, TO_COMPUTE, model_table
 from mergeplan.bot.report.offers import Offer
 from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
@@ -60,13 +60,14 @@ def _models_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
     lost = "\n".join([f"**{verb} something away from prod:**", "", *loss_lines(plan, losses)]) if losses else ""
     notes = (lost, skip_summary(plan), open_words(plan), refusal_words(plan))
     warning = f"⚠️ {loss_title(losses)}; " if losses else ""
-    title = f"{warning}{change_words(plan)}; to compute: {work_words(plan)}".replace("`", "")
-    text = "\n\n".join([*filter(None, notes), model_table(plan.models, CHECK_LIMIT - 12_000)]) + "\n"
+    work = COMPUTED if outcome.applied else TO_COMPUTE
+    title = f"{warning}{change_words(plan)}; {work.lower()}: {work_words(plan)}".replace("`", "")
+    text = "\n\n".join([*filter(None, notes), model_table(plan.models, CHECK_LIMIT - 12_000, work=work)]) + "\n"
     if plan.blockers:
         marks = make_annotations(problems_of(plan.blockers))
         title = plan.blockers[0].message.replace("`", "")
-        return CheckView(NAME, title[:TITLE_MOST], text, conclusion="failure", annotations=marks)
-    return CheckView(NAME, title[:TITLE_MOST], text)
+        return CheckView(NAME, fit_title(title), text, conclusion="failure", annotations=marks)
+    return CheckView(NAME, fit_title(title), text)
 
 
 def _has_button(offer: Offer) -> bool:

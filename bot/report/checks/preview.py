@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mergeplan.bot.projects import repository_of
-from mergeplan.bot.report.checks.check import TITLE_MOST, CheckView, fit_summary, make_annotations, running_view
+from mergeplan.bot.report.checks.check import CheckView, fit_summary, fit_title, make_annotations, running_view
 from mergeplan.bot.report.markdown import (
     COMMENT_LIMIT,
     MARKER,
@@ -92,7 +92,7 @@ def preview_check(preview: BranchPreview) -> CheckView:
         make_annotations(preview.problems),
     )
     conclusion = "success" if preview.is_fine else "failure"
-    return CheckView(NAME, preview.title[:TITLE_MOST], summary, conclusion=conclusion, annotations=marks)
+    return CheckView(NAME, fit_title(preview.title), summary, conclusion=conclusion, annotations=marks)
 
 
 def preview_running(environment: str) -> CheckView:

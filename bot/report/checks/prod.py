@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.report.approval import missing_lines
-from mergeplan.bot.report.checks.check import TITLE_MOST, CheckView, fit_summary, make_annotations, running_view
+from mergeplan.bot.report.checks.check import CheckView, fit_summary, fit_title, make_annotations, running_view
 from mergeplan.bot.report.checks.promotion import NAME
 from mergeplan.bot.report.words import problem_line
 from mergeplan.bot.results import PlannerOutcome
@@ -16,7 +16,7 @@ def prod_check(title: str, summary: str, outcome: PlannerOutcome | None, running
     problems = outcome.problems if outcome else ()
     text = fit_summary("\n".join([summary, *(problem_line(problem) for problem in problems)]))
     conclusion = "success" if outcome and outcome.ok else "failure"
-    return CheckView(NAME, title[:TITLE_MOST], text, conclusion=conclusion, annotations=make_annotations(problems))
+    return CheckView(NAME, fit_title(title), text, conclusion=conclusion, annotations=make_annotations(problems))
 
 
 def push_hold_check(decision: Decision) -> CheckView:

@@ -6,14 +6,14 @@ from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.report.approval import hold_lines
 from mergeplan.bot.report.checks.check import (
     SEE_PLAN,
-    TITLE_MOST,
     Check,
     CheckView,
     fit_summary,
+    fit_title,
     make_annotations,
     running_view,
 )
-from mergeplan.bot.report.inflight import below_name, stack_promise
+from mergeplan.bot.report.inflight import below_name, is_behind, stack_promise
 from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
 from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.shown import Shown
@@ -50,16 +50,20 @@ def promotion_view(pull_view: Shown) -> CheckView:
     losses = find_losses(outcome)
     allowed = record.rules.decision.is_ok
     after = f" after {below_name(record)}, or together with it" if below_name(record) else ""
-    ready = f"Ready{after}: {prod_words(plan)}" if allowed else f"Ready{after} when it is allowed: {prod_words(plan)}"
-    title = f"⚠️ {loss_title(losses)} by the merge".replace("`", "") if losses else ready
+    effect = f"the stack {prod_words(plan)}" if after else prod_words(plan)
+    ready = "" if is_behind(record) else f"Ready{after}: " if allowed else f"Ready{after} when it is allowed: "
+    title = f"⚠️ {loss_title(losses)} by the merge".replace("`", "") if losses else f"{ready}{effect}"
     promise = stack_promise(record, promise_sentence(plan, outcome))
-    text = "\n".join([promise, "", *loss_lines(plan, losses), *_view_lines(plan)])
-    return CheckView(NAME, title[:TITLE_MOST], fit_summary(text))
+    text = "\n".join([promise, "", *loss_lines(plan, losses), *([""] if losses else []), *_view_lines(plan)])
+    return CheckView(NAME, fit_title(title), fit_summary(text))
 
 
 def _view_lines(plan: PlanView) -> list[str]:
-    moved = [(model, "is new" if model.change == "added" else "gets another table") for model in view_changes(plan)]
-    return [f"- {code(model.name)} {effect}" for model, effect in moved]
+    nouns = ((model, "view" if model.kind.upper() == "VIEW" else "table") for model in view_changes(plan))
+    return [
+        f"- {code(model.name)} {'is new' if model.change == 'added' else f'gets another {noun}'}"
+        for model, noun in nouns
+    ]
 
 
 def promotion_check(record: PullRecord) -> CheckView:
@@ -91,12 +95,14 @@ def _success_view(record: PullRecord) -> CheckView:
     done = record.promotion.outcome.promotion if record.promotion.outcome else None
     jobs = "" if done is None else " Nothing was computed." if is_free(done) else f" {cost_words(done)}."
     title = f"{view_words(done)}{jobs}" if done else "Prod needed no change"
-    return CheckView(NAME, title[:TITLE_MOST], _strip_alert(promotion_status(record)))
+    return CheckView(NAME, fit_title(title), _strip_alert(promotion_status(record)))
 
 
 def _strip_alert(text: str) -> str:
     """Return a status paragraph without its alert box, which check pages do not draw."""
-    return "\n".join(line.removeprefix("> ") for line in text.splitlines() if not line.startswith("> [!"))
+    return "\n".join(
+        line.removeprefix(">").removeprefix(" ") for line in text.splitlines() if not line.startswith("> [!")
+    )
 
 
 PROMOTION = Check(NAME, promotion_view, turn=3, page="promotion", has_button=lambda offer: offer.moves_prod)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report.checks.approval import APPROVAL
-from mergeplan.bot.report.checks.check import TITLE_MOST, Check, CheckView, fit_summary, running_view
+from mergeplan.bot.report.checks.check import Check, CheckView, fit_summary, fit_title, running_view
 from mergeplan.bot.report.checks.environment import ENVIRONMENT
 from mergeplan.bot.report.checks.lint import LINT
 from mergeplan.bot.report.checks.plan import PLAN
@@ -31,7 +31,7 @@ def _hold_back(view: CheckView, record: PullRecord) -> CheckView:
     """Return no success for a layer that is behind: its merge would not give what was planned."""
     if record.state is not PullState.PLANNED or not is_behind(record) or view.conclusion != "success":
         return view
-    title = f"Behind {below_name(record)}: {view.title}"[:TITLE_MOST]
+    title = fit_title(f"Behind {below_name(record)}: {view.title}")
     summary = fit_summary(f"{behind_words(record)}\n\n{view.summary}")
     return replace(view, title=title, summary=summary, conclusion="action_required")
 

@@ -104,6 +104,9 @@ class Root:
     def node(self, _: Info, id: str) -> Json:
         return _comment_node(self._find_comment(id, READ)[1])
 
+    def repository(self, _: Info, owner: str, name: str, followRenames: bool) -> "RepositoryNode":
+        return RepositoryNode(self, require_repository(self._call.state, self._call.caller, f"{owner}/{name}", READ))
+
     def updateIssueComment(self, _: Info, input: Json) -> Json:
         repo, item = self._find_comment(input["id"], COMMENT)
         caller = self._call.caller
@@ -141,7 +144,7 @@ class Root:
         for need in (PUSH, OPEN_PULL):
             require_repository(self._call.state, self._call.caller, repo.full_name, need)
         made = pulls.revert_pull(self._call.site, repo, pull, self._call.caller.login, input)
-        return {"pullRequest": self._pull_node(repo, pull), "revertPullRequest": self._pull_node(repo, made)}
+        return {"pullRequest": self.pull_node(repo, pull), "revertPullRequest": self.pull_node(repo, made)}
 
     def _find_pull(self, node: str) -> tuple[Repository, PullRequest]:
         for repo in self._call.state.repositories.values():
@@ -150,10 +153,12 @@ class Root:
                     return repo, pull
         raise ApiError(404, f"Could not resolve to a node with the global id of '{node}'")
 
-    def _pull_node(self, repo: Repository, pull: PullRequest) -> Json:
+    def pull_node(self, repo: Repository, pull: PullRequest) -> Json:
         page = f"{shapes.html_url(self._call.state, repo)}/pull/{pull.number}"
         shape = {"id": shapes.node_id("PR", pull.id), "number": pull.number, "title": pull.title, "url": page}
-        return {"__typename": "PullRequest", **shape, "headRefName": pull.head_ref}
+        sha = pull.merge_commit_sha if pull.merged_at else None
+        merge = {"id": f"C_{sha}", "oid": sha} if sha else None
+        return {"__typename": "PullRequest", **shape, "headRefName": pull.head_ref, "mergeCommit": merge}
 
     def _find_comment(self, node: str, need: Need) -> tuple[Repository, Comment]:
         state = self._call.state
@@ -174,6 +179,20 @@ class Root:
         page = f"{shapes.html_url(self._call.state, repo)}/runs/{run.id}"
         shape = {"id": shapes.node_id("CR", run.id), "databaseId": run.id, "name": run.name, "url": page}
         return {"checkRun": {"__typename": "CheckRun", **shape}}
+
+
+class RepositoryNode:
+    """The resolvers of a repository."""
+
+    def __init__(self, root: Root, repo: Repository) -> None:
+        self._root, self._repo = root, repo
+        self.id = shapes.node_id("R", repo.id)
+
+    def pullRequest(self, _: Info, number: int) -> Json:
+        pull = self._repo.issues.get(number)
+        if not isinstance(pull, PullRequest):
+            raise ApiError(404, f"Could not resolve to a PullRequest with the number of {number}.")
+        return self._root.pull_node(self._repo, pull)
 
 
 def _comment_node(item: Comment) -> Json:

@@ -10,6 +10,7 @@ from mergeplan.bot.sandbox.access import COMMENT, READ, may_edit
 from mergeplan.bot.sandbox.api import shapes_issues
 from mergeplan.bot.sandbox.api.calls import Call, Router, route
 from mergeplan.bot.sandbox.api.limits import ApiError, require_text
+from mergeplan.bot.sandbox.state import PullRequest
 
 router = Router("/repos/{owner}/{name}")
 
@@ -35,6 +36,14 @@ def get_issue(call: Call) -> Any:
     """Return one issue, or a pull request in the form of an issue."""
     repo = call.repo(READ)
     return shapes_issues.issue(call.state, repo, call.issue(repo)) | {"closed_by": None}
+
+
+@route(router, "GET", "/issues/{number}/events")
+def list_events(call: Call) -> Any:
+    repo = call.repo(READ)
+    item = call.issue(repo)
+    merged = [item] if isinstance(item, PullRequest) and item.merged_at else []
+    return call.page([shapes_issues.merge_event(call.state, repo, pull) for pull in merged])
 
 
 @route(router, "GET", "/issues/{number}/comments")

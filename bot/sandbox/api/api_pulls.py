@@ -2,10 +2,13 @@
 
 from typing import Any
 
-from mergeplan.bot.sandbox import pulls
+from starlette.responses import JSONResponse
+
+from mergeplan.bot.sandbox import merges, pulls
 from mergeplan.bot.sandbox.access import PUSH, READ
 from mergeplan.bot.sandbox.api import shapes_pulls
 from mergeplan.bot.sandbox.api.calls import Call, Router, route
+from mergeplan.bot.sandbox.api.limits import not_found
 from mergeplan.bot.sandbox.git import repos
 from mergeplan.bot.sandbox.git.diffs import diff_files
 
@@ -54,6 +57,23 @@ def merge_pull(call: Call) -> Any:
     repo = call.repo(PUSH)
     sha = pulls.merge_pull(call.site, repo, call.pull(repo), call.caller.login, call.body)
     return {"sha": sha, "merged": True, "message": "Pull Request successfully merged"}
+
+
+@route(router, "PUT", "/{number}/merge-async")
+def request_merge(call: Call) -> Any:
+    repo = call.repo(PUSH)
+    status, shape = merges.request_merge(repo, call.pull(repo), call.caller.login, call.body)
+    return JSONResponse(shape, status)
+
+
+@route(router, "GET", "/{number}/merge-async/{uuid}")
+def get_merge(call: Call) -> Any:
+    repo = call.repo(READ)
+    pull, key = call.pull(repo), call.request.path_params["uuid"]
+    requests = [request for request in repo.merge_requests if (request.number, request.uuid) == (pull.number, key)]
+    if not requests:
+        raise not_found()
+    return merges.result_shape(requests[0])
 
 
 @route(router, "GET", "/{number}/reviews")

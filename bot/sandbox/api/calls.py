@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from mergeplan.bot.sandbox.access import Caller, Need, caller_of, require_repository
 from mergeplan.bot.sandbox.api.limits import PER_PAGE, PER_PAGE_MOST, ApiError, not_found
+from mergeplan.bot.sandbox.api.versions import HEADER, check_version, drop_fields
 from mergeplan.bot.sandbox.git.repos import find_tip
 from mergeplan.bot.sandbox.state import CheckRun, Comment, Deployment, Issue, Json, PullRequest, Repository, State
 from mergeplan.bot.sandbox.webhooks import Site
@@ -29,6 +30,7 @@ class Call:
         self.state: State = site.state
         self.request = request
         self.body = body
+        self.version = check_version(request.headers.get(HEADER, ""))
 
     def identify(self) -> None:
         """Set the caller, also for the log of calls."""
@@ -74,7 +76,7 @@ class Call:
         size = min(max(_parse_number(self.query("per_page"), PER_PAGE), 1), PER_PAGE_MOST)
         page = max(_parse_number(self.query("page"), 1), 1)
         last = max((len(items) + size - 1) // size, 1)
-        part = items[(page - 1) * size : page * size]
+        part = drop_fields(items[(page - 1) * size : page * size], self.version)
         links = {"prev": page - 1, "next": page + 1, "last": last, "first": 1}
         if page >= last:
             links = {name: links[name] for name in ("prev", "first")}
@@ -131,7 +133,9 @@ def route(
                 if not is_open:
                     call.identify()
                 answer = endpoint(call)
-                return answer if isinstance(answer, Response) else JSONResponse(answer, status)
+                if isinstance(answer, Response):
+                    return answer
+                return JSONResponse(drop_fields(answer, call.version), status)
 
         async def respond(request: Request) -> Response:
             return await run_in_threadpool(call_locked, await call_of(request))

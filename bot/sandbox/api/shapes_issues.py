@@ -104,3 +104,17 @@ def _pull_links(state: State, repo: Repository, pull: PullRequest) -> Json:
         "merged_at": shapes.format_time(pull.merged_at),
     }
     return {"pull_request": links, "draft": pull.draft}
+
+
+def merge_event(state: State, repo: Repository, pull: PullRequest) -> Json:
+    api, sha = shapes.api_url(state, repo), pull.merge_commit_sha
+    return {
+        "id": pull.id,
+        "node_id": shapes.node_id("ME", pull.id),
+        "url": f"{api}/issues/events/{pull.id}",
+        "actor": shapes.author_shape(state, pull.merged_by or pull.author),
+        "event": "merged",
+        "commit_id": sha,
+        "commit_url": f"{api}/commits/{sha}",
+        "created_at": shapes.format_time(pull.merged_at),
+    }

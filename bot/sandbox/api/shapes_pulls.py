@@ -55,7 +55,6 @@ def pull_shape(state: State, repo: Repository, item: PullRequest) -> Json:
         "updated_at": shapes.format_time(item.updated_at),
         "closed_at": shapes.format_time(item.closed_at),
         "merged_at": shapes.format_time(item.merged_at),
-        # The API of 2026-03-10 left this field out; PyGithub still asks for the version before and reads it.
         "merge_commit_sha": item.merge_commit_sha,
         "head": _branch_end(state, state.repositories.get(item.head_repository), item.head_ref, item.head_sha),
         "base": _branch_end(state, repo, item.base_ref, item.base_sha),

@@ -96,10 +96,9 @@ class Delta(CommittedTables):
         last = self._last_merge(table.name)
         base_version = last.before if last.batch_id[:8] == batch_id[:8] else last.version
         mark = f"{OURS} batch {batch_id} after version {base_version}"
-        if last.batch_id != batch_id and native is not None:
-            return native.run(self._sessions, table, {METADATA: mark})
         if last.batch_id != batch_id:
-            return self._replace(table, merge_rows(table.name), ALL, mark)
+            merged = native.run(self._sessions, table, {METADATA: mark}) if native else None
+            return merged or self._replace(table, merge_rows(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"
         self._run(f"SELECT * FROM {quote_name(table.name)} VERSION AS OF {base_version}").createOrReplaceTempView(view)
         try:

@@ -88,10 +88,9 @@ class Iceberg(CommittedTables):
         last = self._last_merge(table.name)
         base_snapshot = last.before if last.batch_id[:8] == batch_id[:8] else last.snapshot
         mark = f"batch {batch_id} after {base_snapshot}"
-        if last.batch_id != batch_id and native is not None:
-            return native.run(self._sessions, table, {METADATA: mark})
         if last.batch_id != batch_id:
-            return self._replace(table, merge_rows(table.name), ALL, mark)
+            merged = native.run(self._sessions, table, {METADATA: mark}) if native else None
+            return merged or self._replace(table, merge_rows(table.name), ALL, mark)
         view = f"mergeplan_{uuid4().hex}"
         at = f"VERSION AS OF {base_snapshot}" if base_snapshot else "WHERE false"
         self._run(f"SELECT * FROM {quote_name(table.name)} {at}").createOrReplaceTempView(view)

@@ -11,7 +11,11 @@ from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import QueryError
 from mergeplan.planner.naming import quote_column
+
+# Several rows of the batch match one row of the table, by Delta's check and by that of Spark.
+AMBIGUOUS = ("DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE", "MERGE_CARDINALITY_VIOLATION")
 
 
 @dataclass(frozen=True)
@@ -21,11 +25,24 @@ class NativeMerge:
     into: MergeInto
     rows: Callable[[], Frame]
 
-    def run(self, sessions: Sessions, table: Table, settings: Mapping[str, str]) -> Written:
+    def run(self, sessions: Sessions, table: Table, settings: Mapping[str, str]) -> Written | None:
         """Merge the rows in one commit, in a session with these settings, and count the rows of the batch.
 
-        The rows are computed once and stored first. A merge reads them twice. Iceberg's merge accepts no query with
-        `uuid()`, and none that Spark recognises as empty.
+        Return None, with nothing written, where several rows match one of the table: after an edit of its key a history
+        may hold several versions in force of one new key.
+        """
+        try:
+            return self._merge_rows(sessions, table, settings)
+        except QueryError as error:
+            if error.condition not in AMBIGUOUS:
+                raise
+            return None
+
+    def _merge_rows(self, sessions: Sessions, table: Table, settings: Mapping[str, str]) -> Written:
+        """Compute and store the rows, then merge them.
+
+        A merge reads them twice. Iceberg's merge accepts no query with `uuid()`, and none that Spark recognises as
+        empty.
         """
         view = f"mergeplan_{uuid4().hex}"
         with sessions.having(settings), sessions.statement():

@@ -96,7 +96,7 @@ def _decide_by_analysis(
     inputs: Inputs, model: Model, old: Snapshot | None, analysis: Analysis, parents: Mapping[str, Decision]
 ) -> Decision:
     edited = old is not None and is_edited(old.model, model)
-    if old is not None and analysis.fingerprint == old.fingerprint and not edited:
+    if old is not None and analysis.fingerprint == old.fingerprint and not edited and _keep_tables(inputs, parents):
         # the parents' edit touches no part of the fingerprint
         return Decision(inputs.base[model.name])
     fresh = build_new_snapshot(inputs, model, analysis, parents)
@@ -106,7 +106,8 @@ def _decide_by_analysis(
 
 
 def _decide_settled(candidate: Candidate) -> Decision:
-    if candidate.fresh.fingerprint == candidate.old.fingerprint:
+    is_alike = candidate.fresh.fingerprint == candidate.old.fingerprint
+    if is_alike and _keep_tables(candidate.inputs, candidate.parents):
         return Decision(candidate.old)
     seen_rows, verdict = OverParents(candidate.old.raw), verdict_of_settled(candidate)
     if reason := find_refutation(candidate, seen_rows):
@@ -274,6 +275,18 @@ def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[
         has_same_parents
         and not is_edited(old.model, model)
         and (has_own_start(model) or model.name not in inputs.below_moved_starts)
+    )
+
+
+def _keep_tables(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
+    """Return True if each parent keeps its table and its rows.
+
+    The fingerprint of a parent does not tell alone: the size of its batches is metadata there, and may decide rows.
+    """
+    old = inputs.base
+    return all(
+        name in old and parent.snapshot.version == old[name].version and parent.effect == UNTOUCHED
+        for name, parent in parents.items()
     )
 
 

@@ -67,7 +67,7 @@ def test_a_rollback_says_what_prod_lacks_and_opens_the_revert_whose_merge_moves_
     reply = bench.replies(number)[0]
     assert "`ann` pointed prod back at the tables of revision 1. 1 view re-pointed, 1 unchanged." in reply
     assert "`shop.orders` lacks up-to-date rows of 4 days, 2026-01-05 to 2026-01-08" in reply
-    assert f"The branch still holds this change: merge #{pull.number}, which reverts it, or the next" in reply
+    assert f"**The branch still holds this change**: merge #{pull.number}, which reverts it, or the next" in reply
     assert f"merge #{pull.number}, which reverts it" in bench.plan(number)
     assert (pull.author, pull.title) == (bench.github.bot_login, 'Revert "A change"')
     assert pull.body.startswith(f"<!-- mergeplan:revert:{number} -->\n\nReverts #{number}, which `ann` took back")

@@ -48,8 +48,8 @@ def test_the_approval_check_says_who_is_missing_until_they_approve(make_bench: M
     bench = bench_with_rules(make_bench, {"models": "shop.*", "approvers": ["acme/finance"]})
     bench.github.set_team("acme/finance", ["ann"])
     number = open_pull(bench)
-    assert approval(bench, number) == ("action_required", "Waits for acme/finance")
-    assert "An approval of `acme/finance` is missing for `shop.orders`." in bench.plan(number)
+    assert approval(bench, number) == ("action_required", "Waits for an approval by acme/finance")
+    assert "An approval by `acme/finance` is missing for `shop.orders`." in bench.plan(number)
 
     review(bench, number, "bob")
     assert approval(bench, number)[0] == "action_required"
@@ -72,7 +72,7 @@ def test_only_the_last_review_of_each_counts_and_a_dismissed_one_does_not(make_b
     assert approval(bench, number)[0] == "success"
     bench.github.dismiss_review(SHOP, number, again, author="ann")
     bench.idle()
-    assert approval(bench, number) == ("action_required", "Waits for someone who may write")
+    assert approval(bench, number) == ("action_required", "Waits for an approval")
 
 
 def test_an_approval_is_of_the_plan_and_not_of_a_heads_text(make_bench: Make) -> None:

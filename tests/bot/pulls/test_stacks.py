@@ -321,3 +321,21 @@ def test_the_rows_of_a_layer_are_compared_with_the_layer_below(bench: Bench) -> 
     assert "This layer's rows: 3 rows changed" in layer_part
     assert "`shop.totals`" in layer_part and "`shop.orders`" not in layer_part
     assert [call["argv"][:3] for call in bench.calls("data_diff")] == [["data_diff", "pr_2", "--against=pr_1"]]
+
+
+def test_a_layer_that_conflicts_with_the_layer_below_says_so_and_is_planned_when_it_does_not(bench: Bench) -> None:
+    """A push below edits the line that this layer edits: the layer below is named, and it stays as it is."""
+    one, two = open_stack(bench, "one", "two")
+    bench.github.commit(SHOP, "two", {"models/one.sql": "SELECT 2 AS n\n"}, "Edit", author="wim")
+    bench.idle()
+    bench.github.commit(SHOP, "one", {"models/one.sql": "SELECT 1 AS n\n"}, "Another", author="wim")
+    bench.idle()
+
+    assert "### ❌ It conflicts with the branch of #1" in bench.plan(two)
+    assert " in `models/one.sql`." in bench.plan(two)
+    assert bench.conclusions(bench.head(two))["plan"] == "failure" and green(bench, one)
+    calls = len(bench.calls("plan", "pr_2"))
+    bench.github.commit(SHOP, "one", FILES["one"], "Take it back", author="wim")
+    bench.idle()
+    assert bench.record(two).state is PullState.PLANNED
+    assert len(bench.calls("plan", "pr_2")) == calls + 1

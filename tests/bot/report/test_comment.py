@@ -408,3 +408,30 @@ def test_the_headline_is_a_verdict_and_the_categories_are_explained() -> None:
     assert text.splitlines()[1] == "### ✅ Ready to merge · replaces 1 table of prod"
     assert "\n\n1 breaking · Computed here: nothing\n" in text
     assert "<summary>What the categories mean</summary>" in text
+
+
+def test_a_category_that_has_ended_stands_below_the_verdict_while_something_can_be_done() -> None:
+    ended = {"model": "shop.orders", "category": "non_breaking", "who": "wim", "at": None, "ended_by": "edit"}
+    edited = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL"}
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [edited], "unused_overrides": [ended]}
+    run = run_lines([{"event": "result", "ok": True, "applied": True, "plan": plan}], 0)
+    text = plan_comment(show(run_lines=run)) or ""
+
+    assert text.index("**Ready.**") < text.index("> `wim` set `shop.orders` to Non-breaking") < text.index("1 breaking")
+    assert "`wim` set" not in (plan_comment(show(PullState.PROMOTED, run_lines=run, merge_sha="b" * 40)) or "")
+
+
+def test_a_built_plan_counts_what_it_took_and_not_what_was_estimated() -> None:
+    estimate = {"seconds": 60.0, "basis": ["batches"]}
+    edited = {"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL",
+              "intervals": [["2026-01-01", "2026-01-02"]], "estimate": estimate}  # fmt: skip
+    plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [edited]}
+    result = {"event": "result", "ok": True, "applied": True, "plan": plan,
+              "backfill": {"batches": 1, "rows": 7, "seconds": 3.0}}  # fmt: skip
+    built = plan_comment(show(run_lines=run_lines([result], 0))) or ""
+    waiting = plan_comment(show(run_lines=run_lines([{**result, "applied": False, "backfill": None}], 0))) or ""
+
+    assert (
+        "Computed here: 1 table · took 3 s\n" in built and "Estimated: about 60 s (earlier batches). It took" in built
+    )
+    assert "To compute: 1 table · about 60 s (earlier batches)\n" in waiting

@@ -10,6 +10,7 @@ from mergeplan.bot.report.checks.table import checks
 from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.losses import find_losses, is_narrowed, loss_title
 from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.report.states import headline
 from tests.bot.report.test_comment import run_lines, show
 from tests.bot.report.test_rows import counts
 
@@ -72,3 +73,21 @@ def test_each_sort_of_loss_is_named(change: dict[str, Any], difference: dict[str
 )
 def test_a_type_is_narrower_unless_each_value_fits(old: str, new: str, narrowed: bool) -> None:
     assert is_narrowed(old, new) is narrowed
+
+
+def test_without_an_exposure_that_is_said_once() -> None:
+    view = show_losses({**EDITED, "name": "shop.items", "columns": {"removed": ["a", "b"]}})
+    text = plan_comment(view) or ""
+
+    assert "> - drops column `a` of `shop.items`\n> - drops column `b` of `shop.items`\n>\n> No exposure" in text
+    assert text.count("No exposure of the project names this model.") == 1
+
+
+def test_a_dropped_table_is_counted_once_in_the_headline() -> None:
+    removed = {"name": "shop.old", "change": "removed", "category": None, "kind": "FULL"}
+    lost = {**EDITED, "columns": {"removed": ["a"]}}
+
+    assert headline(show_losses(removed, lost)).startswith(
+        "### ⚠️ Drops 1 table and 1 column · replaces 1 table of prod · "
+    )
+    assert headline(show_losses(removed)).startswith("### ⚠️ Drops table `shop.old` · 0 rows")

@@ -121,3 +121,10 @@ def test_a_removed_comment_is_counted_as_a_removed_line() -> None:
     (block,) = diffs_blocks([ModelChange(name="a.b", change="direct", diff=diff)])
 
     assert "1 added, 2 removed" in block
+
+
+def test_a_few_models_stand_with_the_most_severe_first() -> None:
+    mild = {"name": "shop.a", "change": "direct", "category": "non_breaking", "kind": "FULL"}
+    text = plan_comment(show(models=[mild, {**mild, "name": "shop.b", "category": "breaking"}])) or ""
+
+    assert text.index("| `shop.b`<br>🔴 Breaking") < text.index("| `shop.a`<br>🟢 Non-breaking")

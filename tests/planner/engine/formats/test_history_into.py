@@ -114,10 +114,17 @@ def test_a_key_may_be_an_expression_or_several(engine: SparkEngine, history: His
     merge_batch(engine, TABLE, 2, [(2, "b", 3), (None, "c", 3)], history, *keys)
 
 
-def test_versions_in_force_that_became_of_one_key_all_end(engine: SparkEngine) -> None:
-    history = HISTORIES["by all columns, deletes"]
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+def test_versions_in_force_that_became_of_one_key_all_end(engine: SparkEngine, history: History) -> None:
+    """A MERGE refuses several rows for one row of the table: all rows are written again."""
     begin(engine, TABLE, [(1, "a", 1), (1, "b", 1), (2, "a", 1), (2, "b", 1)], history, ("id", "`na``me`"))
-    merge_batch(engine, TABLE, 1, [(1, "b", 2)], history, "id")
+
+    def select(base: str) -> str:
+        return versions(batch_of([(1, "b", 2)], base), history, run_time(1))
+
+    wanted = table_rows(engine, f"({select(TABLE.name)})")
+    engine.tables.merge(TABLE, select, "aaaaaaa100000000", merge_rule([(1, "b", 2)], history, 1))
+    assert table_rows(engine) == wanted
 
 
 def test_a_merge_that_another_run_did_meanwhile_is_not_done_twice(engine: SparkEngine) -> None:

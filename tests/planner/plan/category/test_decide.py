@@ -197,6 +197,18 @@ def test_a_sum_over_the_batch_counts_as_changed_when_its_table_is_rebuilt() -> N
     assert change_of(before, after)["s.child"].category is Category.INDIRECT_BREAKING
 
 
+def test_batches_of_another_size_that_decide_rows_reach_the_readers_of_the_table() -> None:
+    ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
+    counted = "SELECT d, COUNT(*) OVER () AS n FROM s.raw WHERE d BETWEEN @start_ds AND @end_ds"
+    top = model("s.top", "SELECT n FROM s.child")
+    before = {**two(counted, "SELECT n FROM s.parent", **ranged), "s.top": top}
+    after = {**two(counted, "SELECT n FROM s.parent", **ranged, batch_size=1), "s.top": top}
+
+    assert {name: change.recomputed for name, change in change_of(before, after).items()} == {
+        "s.parent": True, "s.child": True, "s.top": True,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("line", "told"), [(1, "turns from a model into an external table"), (0, "removes")], ids=["declared", "found"]
 )
