@@ -19,6 +19,19 @@ PROVIDED = ",".join(
     )
 )  # fmt: skip
 Settings = tuple[tuple[str, str], ...]
+DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA_SETTINGS: Settings = (
+    (CATALOG, "org.apache.spark.sql.delta.catalog.DeltaCatalog"),
+    # What Spark brings itself in any case: 70 MB.
+    ("spark.jars.excludes", PROVIDED),
+    # Delta reads its own log with 50 tasks for each statement, which is for logs of millions of files.
+    ("spark.databricks.delta.snapshotPartitions", "4"),
+    # VACUUM lists a table with as many tasks as this says, 10,000 by default, however few its files are.
+    ("spark.sql.sources.parallelPartitionDiscovery.parallelism", "64"),
+    # What a merge began from is read again when it is repeated or taken back, however long that is after: the janitor
+    # leaves its files.
+    ("spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration", "false"),
+)
 
 
 @dataclass(frozen=True)
@@ -124,24 +137,8 @@ FORMATS: Mapping[str, TableFormat] = {
         ("parquet",),
         shares_files=True,
         releases=(
-            Release(
-                "4.1",
-                "io.delta:delta-spark_4.1_2.13:4.3.0",
-                "io.delta.sql.DeltaSparkSessionExtension",
-                (
-                    (CATALOG, "org.apache.spark.sql.delta.catalog.DeltaCatalog"),
-                    # What Spark brings itself in any case: 70 MB.
-                    ("spark.jars.excludes", PROVIDED),
-                    # Delta reads its own log with 50 tasks for each statement, which is for logs of millions of files.
-                    ("spark.databricks.delta.snapshotPartitions", "4"),
-                    # VACUUM lists a table with as many tasks as this says, 10,000 by default, however few its files
-                    # are.
-                    ("spark.sql.sources.parallelPartitionDiscovery.parallelism", "64"),
-                    # What a merge began from is read again when it is repeated or taken back, however long that is
-                    # after: the janitor leaves its files.
-                    ("spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration", "false"),
-                ),
-            ),
+            Release("4.1", "io.delta:delta-spark_4.1_2.13:4.4.0", DELTA_EXTENSION, DELTA_SETTINGS),
+            Release("4.2", "io.delta:delta-spark_4.2_2.13:4.4.0", DELTA_EXTENSION, DELTA_SETTINGS),
         ),
         broken=(
             BrokenRelease(

@@ -119,7 +119,7 @@ def spark_settings() -> dict[str, str]:
     if not FORMAT:
         return few
     form = FORMATS[FORMAT]
-    release = form.releases[-1]
+    release = form.releases[0]  # of the pinned Spark
     extension = {"spark.sql.extensions": release.extension} if release.extension else {}
     return {
         "spark.jars.packages": release.package,

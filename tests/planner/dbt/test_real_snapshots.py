@@ -103,7 +103,7 @@ def snapshots_of_dbt(
     for root in {*roots.values()}:
         (root / "macros").mkdir()
         (root / "macros/clock.sql").write_text(CLOCK)
-    release = FORMATS["delta"].releases[-1]
+    release = FORMATS["delta"].releases[0]  # of the pinned Spark
     excluded = dict(release.settings)["spark.jars.excludes"]
     folders = json.dumps({day: str(root) for day, root in roots.items()})
     arguments = (folders, json.dumps(days), json.dumps(tables), CREATE, release.package, excluded)

@@ -44,11 +44,16 @@ def test_lists_that_are_given_are_added_to_and_other_settings_win() -> None:
             "delta",
             f"{DELTA}:4.1.0",
             "4.1.4",
-            r"4\.1\.0 does not work with Spark 4\.1\.4: columns cannot be added.*4\.3\.0",
+            r"4\.1\.0 does not work with Spark 4\.1\.4: columns cannot be added.*4\.4\.0",
         ),
         ("delta", f"{DELTA}:4.3.0", "4.2.0", r"does not work with Spark 4\.2\.0: it is built for Spark 4\.1\."),
         ("iceberg", ICEBERG, "4.2.0", r"runtime-4\.1_2\.13 1\.12\.0 does not work with Spark 4\.2\.0"),
-        ("delta", "", "4.3.0", r"no release of Delta is known to work with Spark 4\.3\.0\. Delta 4\.3\.0 was tested"),
+        (
+            "delta",
+            "",
+            "4.3.0",
+            r"no release of Delta is known to work with Spark 4\.3\.0\. Delta 4\.4\.0 was tested with Spark 4\.2",
+        ),
     ],
 )
 def test_a_pair_that_breaks_is_refused_with_one_that_works(form: str, package: str, spark: str, said: str) -> None:

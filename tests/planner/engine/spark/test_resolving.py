@@ -38,7 +38,7 @@ def test_jars_that_cannot_be_fetched_are_an_error_that_says_what_to_do(home: Pat
 
     ran = subprocess.run([sys.executable, "-c", OPENING, json.dumps(conf), str(home)], capture_output=True, text=True)
 
-    assert ran.stdout.startswith("Spark cannot fetch io.delta:delta-spark_4.1_2.13:4.3.0."), ran.stderr
+    assert ran.stdout.startswith("Spark cannot fetch io.delta:delta-spark_4.1_2.13:4.4.0."), ran.stderr
     assert "`jars_dir`" in ran.stdout
     assert "https.proxyHost" in ran.stdout
 

@@ -73,12 +73,12 @@ def test_a_python_without_a_dbt_is_named(
 
 
 def test_what_was_tested_is_told_with_each_version(tmp_path: Path) -> None:
-    packages = "io.delta:delta-spark_4.1_2.13:4.3.0,org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:2.0.0"
+    packages = "io.delta:delta-spark_4.1_2.13:4.4.0,org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:2.0.0"
     seen = findings(tmp_path, CONFIG + f"      config:\n        spark.jars.packages: {packages}\n")
 
     assert "(tested: 3.11, 3.12, 3.13, 3.14)" in seen["python"].text
     assert "(tested: 4.1, 4.2, 4.3)" in seen["spark"].text
-    assert "delta-spark_4.1_2.13:4.3.0 (tested: 4.3.0)" in seen["jars"].text
+    assert "delta-spark_4.1_2.13:4.4.0 (tested: 4.4.0)" in seen["jars"].text
     assert "iceberg-spark-runtime-4.1_2.13:2.0.0 (no test runs it; tested: 1.12.0)" in seen["jars"].text
 
 
