@@ -39,7 +39,7 @@ def start_isolated(
 ) -> subprocess.Popen[bytes]:
     """Start a command of Python with these options, isolated; raise Refused if this machine cannot isolate."""
     if obstacle := cannot():
-        raise Refused(f"The project contains Python code, and it cannot be isolated here: {obstacle}.", hint=HINT)
+        raise Refused(f"The project's code cannot be isolated here: {obstacle}.", hint=HINT)
     own_folder(scratch / "home")
     scratch.chmod(0o711)  # its socket and its home are accessible, but cannot be listed
     profile = code_profile(root, scratch, isolation, command[0], options)

@@ -82,6 +82,6 @@ def assert_code_is_held_where_landlock_is_missing(stage: Stage) -> None:
     planned = stage.attack("sql", edit, **elsewhere)
 
     assert (held.record.state, held.got, held.paths_changed) == (PullState.FAILED, {}, set())
-    assert "The project contains Python code, and it cannot be isolated here: Landlock 3 is needed" in held.comment
+    assert "The project's code cannot be isolated here: Landlock 3 is needed" in held.comment
     assert r"MERGEPLAN\_ISOLATION=none" in held.comment
     assert planned.record.state is PullState.PLANNED
