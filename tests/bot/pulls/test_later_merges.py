@@ -92,7 +92,7 @@ def test_who_is_taken_out_of_the_queue_leaves_nothing_pending(bench: Bench, webh
 def test_a_group_that_is_taken_out_in_the_middle_of_its_plan_ends_it(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()
-    bench.knobs(ponder="pr_1_queue")
+    bench.knobs(ponder="pr")
     head = bench.github.enqueue(SHOP, number, author="wim")
     until(lambda: bench.calls("plan", "pr_1_queue"), what="the group's plan")
     bench.github.dequeue(SHOP, number, author="ann")
