@@ -51,7 +51,11 @@ def lists() -> str:
         "pyspark": SPARKS,
         "dbt": dict.fromkeys(_pin(name, "dbt-core") for name in _dbt_files()),
         **{title.lower(): (_pin(name, package),) for name, (title, package) in PINS.items()},
-        **{name: dict.fromkeys(release.version for release in table.releases) for name, table in FORMATS.items() if table.releases},
+        **{
+            name: dict.fromkeys(release.version for release in table.releases)
+            for name, table in FORMATS.items()
+            if table.releases
+        },
     }
     lines = (f"{name} = {' '.join(words)}\n" for name, words in versions.items())
     return f"# `python -m tests.versions_page` writes this of what the tests install.\n\n[versions]\n{''.join(lines)}"
