@@ -130,7 +130,7 @@ def slow_text(pattern: UsedPattern, characters: str) -> str:
         if _seconds(pattern, make(EXPONENTIAL)) > 0.5:
             return f"{before!r} + {pump!r} * {EXPONENTIAL} + {after!r}"
         if _seconds(pattern, make(LONG)) > 0.0015:
-            times = [min(_seconds(pattern, make(size)) for _ in range(3)) for size in (SHORT, LONG)]
+            times = [min(_seconds(pattern, make(size)) for _ in range(9)) for size in (SHORT, LONG)]
             if times[1] > 0.0015 and times[1] > 9 * times[0]:  # 4 times as long: 16 times for a square
                 return f"{before!r} + {pump!r} * n + {after!r}"
     return ""
