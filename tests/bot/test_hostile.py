@@ -316,7 +316,7 @@ def test_a_renamed_prod_branch_is_followed(bench: Bench) -> None:
 
 
 def test_a_revert_of_a_revert_brings_the_change_again(bench: Bench) -> None:
-    """Each by GitHub's button; every merge is a change of prod, and prod ends with the change."""
+    """Revert by GitHub's button, twice: prod ends with the change."""
     number = bench.open(COLUMN)
     bench.idle()
     bench.github.merge(SHOP, number, author="ann")

@@ -17,7 +17,7 @@ NEW = {"X-GitHub-Api-Version": "2026-03-10"}
 
 
 def test_the_new_version_has_no_field_that_github_dropped(sandbox: Sandbox, api: httpx.Client, number: int) -> None:
-    """By the published types, which are of that version; nested repositories and users are looked at too."""
+    """Compare with the published types of that version, in nested repositories and users too."""
     names = {"number": number, "sha": sandbox.pull_request(SHOP, number).head_sha, "comment": 0}
     for path, model, key in ANSWERS:
         answer = api.get(path.format(**names), headers=NEW)

@@ -26,7 +26,7 @@ def _answers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def add_pulls(github: Sandbox, first: int, last: int) -> None:
-    """As many references as that many closed pull requests leave."""
+    """Write the references that so many closed pull requests leave."""
     packed = github.state.git(SHOP) / "packed-refs"
     text = packed.read_text() if packed.exists() else ""
     lines = sorted(f"{github.head(SHOP)} refs/pull/{number}/head\n" for number in range(first, last))

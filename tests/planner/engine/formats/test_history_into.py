@@ -122,9 +122,9 @@ def test_versions_in_force_that_became_of_one_key_all_end(engine: SparkEngine, h
     def select(base: str) -> str:
         return versions(batch_of([(1, "b", 2)], base), history, run_time(1))
 
-    wanted = table_rows(engine, f"({select(TABLE.name)})")
+    expected = table_rows(engine, f"({select(TABLE.name)})")
     engine.tables.merge(TABLE, select, "aaaaaaa100000000", merge_rule([(1, "b", 2)], history, 1))
-    assert table_rows(engine) == wanted
+    assert table_rows(engine) == expected
 
 
 def test_a_merge_that_another_run_did_meanwhile_is_not_done_twice(engine: SparkEngine) -> None:
