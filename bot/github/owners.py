@@ -20,6 +20,7 @@ from github.Requester import Requester
 
 from mergeplan.bot.github.patience import GitHubFailed, Pause, call_patiently
 from mergeplan.bot.github.polling import Polls
+from mergeplan.bot.github.threads import separate_threads
 from mergeplan.bot.github.tokens import BotAuth, GitTokens, app_signer
 from mergeplan.bot.github.turns import Turns
 from mergeplan.bot.settings import Settings
@@ -97,6 +98,7 @@ class Owners:
     """Every installation of the App, or one token for all; safe to use from many threads."""
 
     def __init__(self, settings: Settings, options: Mapping[str, Any], polls: Polls) -> None:
+        separate_threads()
         self._settings = settings
         self._options = dict(options)
         self._polls = polls

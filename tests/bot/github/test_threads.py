@@ -1,0 +1,73 @@
+"""One client serves many threads: each request is sent once, and each answer reaches its own thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from github.Requester import HTTPRequestsConnectionClass
+
+from mergeplan.bot.github.gateway import GitHub
+from tests.bot.conftest import COLUMN, SHOP, Bench
+
+BETWEEN_SECONDS = 20.0
+
+
+@dataclass
+class Gate:
+    """Holds a request between its storing and its sending until the request of another thread has ended."""
+
+    path: str = ""
+    stored: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+@pytest.fixture(name="gate")
+def _gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    gate, request = Gate(), HTTPRequestsConnectionClass.request
+
+    def hold(connection: Any, verb: str, url: str, *rest: Any) -> None:
+        request(connection, verb, url, *rest)
+        if gate.path and url.endswith(gate.path):
+            gate.stored.set()
+            assert gate.ended.wait(BETWEEN_SECONDS)
+
+    monkeypatch.setattr(HTTPRequestsConnectionClass, "request", hold)
+    yield gate
+    gate.path = ""
+
+
+def test_a_pull_request_is_never_read_as_another_one(bench: Bench, gate: Gate) -> None:
+    first, second = bench.open(COLUMN, "first"), bench.open(COLUMN, "second")
+    bench.idle()
+    gateway = GitHub(bench.settings).repository(SHOP)  # nothing is cached yet
+    gate.path = f"/pulls/{first}"
+    with ThreadPoolExecutor() as pool:
+        held = pool.submit(gateway.pull, first)
+        assert gate.stored.wait(BETWEEN_SECONDS)
+        other = gateway.pull(second)
+        gate.ended.set()
+
+        assert (held.result().number, other.number) == (first, second)
+
+
+def test_a_comment_of_one_thread_is_posted_once_beside_another(bench: Bench, gate: Gate) -> None:
+    first, second = bench.open(COLUMN, "first"), bench.open(COLUMN, "second")
+    bench.idle()
+    gateway = GitHub(bench.settings).repository(SHOP)  # nothing is cached yet
+    gate.path = f"/issues/{first}/comments"
+    with ThreadPoolExecutor() as pool:
+        repository = gateway._calls.repo
+        held = pool.submit(repository.get_issue(first).create_comment, "for the first")
+        assert gate.stored.wait(BETWEEN_SECONDS)
+        repository.get_issue(second).create_comment("for the second")
+        gate.ended.set()
+        held.result()
+
+    texts = {number: [comment.body for comment in bench.github.comments(SHOP, number)] for number in (first, second)}
+    assert texts[first].count("for the first") == 1 and "for the second" not in texts[first]
+    assert texts[second].count("for the second") == 1
