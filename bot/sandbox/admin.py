@@ -35,6 +35,7 @@ ACTS: dict[str, Callable[..., Any]] = {
         Stage.uninstall_app,
         Stage.remove_from_app,
         Stage.delete_repository,
+        Stage.move_repository,
         Stage.installation_token,
         Stage.actions_token,
         Stage.commit,

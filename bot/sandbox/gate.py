@@ -44,8 +44,11 @@ class Gate:
         self._used += 1
         if fault and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
+        scope["path"], moved_to = self._follow_move(path)
         if fault and fault.kind in ("fail", "rate_limit"):
             status, headers, body = self._build_refusal(fault)
+        elif moved_to:
+            status, headers, body = _build_redirect(method, moved_to, scope["query_string"])
         else:
             status, headers, body = await self._call_app(scope, receive)
         if fault and fault.kind == "lose_answer" and fault.status:
@@ -82,6 +85,20 @@ class Gate:
             logger.exception("sandbox_defect")
         body = b"".join(message.get("body", b"") for message in messages[1:])
         return messages[0]["status"], list(messages[0]["headers"]), body
+
+    def _follow_move(self, path: str) -> tuple[str, str]:
+        """Return the path by the repository's name, and the address to ask instead if the name is an earlier one."""
+        _, kind, *parts = path.split("/")
+        with self._site.state.lock:
+            repositories, moved = self._site.state.repositories, self._site.state.moved
+            if kind == "repositories" and parts:
+                names = [repo.full_name for repo in repositories.values() if str(repo.id) == parts[0]]
+                return "/".join(["/repos", *(names or ["-/-"]), *parts[1:]]), ""
+            name = "/".join(parts[:2])
+            if kind != "repos" or name in repositories or name not in moved:
+                return path, ""
+            address = "/".join([self._site.state.base_url, "repositories", str(moved[name]), *parts[2:]])
+            return path, address
 
     def _token_owner(self, scope: Scope) -> str:
         credential = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1").rpartition(" ")[2]
@@ -134,6 +151,14 @@ class Gate:
 def _asked_version(scope: Scope) -> str:
     version: bytes = dict(scope["headers"]).get(HEADER.encode(), b"")
     return version.decode("latin-1")
+
+
+def _build_redirect(method: str, address: str, query: bytes) -> tuple[int, Headers, bytes]:
+    """Return GitHub's answer to a call by an earlier name: 301, or 307 where the method has to stay."""
+    location = address + (f"?{query.decode()}" if query else "")
+    status, words = (301, "Moved Permanently") if method in ("GET", "HEAD") else (307, "Temporary Redirect")
+    headers = [(b"content-type", b"application/json"), (b"location", location.encode())]
+    return status, headers, json.dumps({"message": words, "url": location}).encode()
 
 
 def _seconds_from_now(seconds: int) -> bytes:

@@ -53,7 +53,9 @@ STOP_SECONDS = 5
 # An accepted connection is a task of asyncio's in the loop's first round and known to uvicorn in its second.
 ACCEPT_ROUNDS = 4
 # The first parts of the paths that are the API's; all other paths are pages or git.
-ROOTS = ("repos", "user", "users", "app", "app-manifests", "installation", "rate_limit", "graphql", "orgs")
+ROOTS = frozenset(
+    ["repos", "repositories", "user", "users", "app", "app-manifests", "installation", "rate_limit", "graphql", "orgs"]
+)
 
 
 class QuickServer(uvicorn.Server):

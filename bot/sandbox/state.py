@@ -345,6 +345,7 @@ class State:
     gone: set[str] = field(default_factory=set)  # accounts that were deleted: what they wrote stays, and is nobody's
     tokens: dict[str, Token] = field(default_factory=dict, repr=False)
     repositories: dict[str, Repository] = field(default_factory=dict)
+    moved: dict[str, int] = field(default_factory=dict)  # earlier name -> id of the repository
     teams: dict[str, set[str]] = field(default_factory=dict)  # org/team -> its members
     installations: dict[str, Installation] = field(default_factory=dict)
     deliveries: list[Delivery] = field(default_factory=list)

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import Response
+from fastapi.responses import RedirectResponse, Response
 
 from mergeplan.bot.sandbox.access import PUSH, READ, Caller, Need, caller_of, require_repository
 from mergeplan.bot.sandbox.api.limits import ApiError
@@ -39,6 +39,8 @@ def _serve_request(request: Request, full_name: str, path: str, body: bytes) -> 
     site: Site = request.app.state.site
     pushing = path == "git-receive-pack" or request.query_params.get("service") == "git-receive-pack"
     with site.state.lock:
+        if moved_to := _find_move(site, full_name):
+            return RedirectResponse(f"/{moved_to}.git/{path}?{request.url.query}", 301)
         try:
             repo, login = _authorize_request(site, request, full_name, pushing)
         except ApiError as error:
@@ -56,6 +58,14 @@ def _serve_request(request: Request, full_name: str, path: str, body: bytes) -> 
     if is_command and (listing := list_references(site.state.git(full_name), body)) is not None:
         return Response(listing, media_type="application/x-git-upload-pack-result")
     return _run_backend(site, request, full_name, path, body, login)
+
+
+def _find_move(site: Site, full_name: str) -> str:
+    """Return the present name of a repository that is asked for by an earlier one; '' if it is no earlier name."""
+    state = site.state
+    if full_name in state.repositories or full_name not in state.moved:
+        return ""
+    return next((repo.full_name for repo in state.repositories.values() if repo.id == state.moved[full_name]), "")
 
 
 def _authorize_request(site: Site, request: Request, full_name: str, pushing: bool) -> tuple[Repository, str]:
