@@ -30,6 +30,7 @@ from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.inbox.runs import Run
 from mergeplan.bot.metrics import RUNS
 from mergeplan.bot.notifications.notifications import Notifications
+from mergeplan.bot.projects import repository_of
 from mergeplan.bot.rules import BotConfig, config_of
 from mergeplan.bot.settings import Settings
 from mergeplan.bot.tracing import RunTrace, Tracing
@@ -109,16 +110,17 @@ class BotContext:
     tracing: Tracing = field(default_factory=Tracing)
     reader: RepositoryReader = field(default_factory=RepositoryReader)
     turns: SparkTurns = field(default_factory=SparkTurns)
-    _checkouts: dict[str, Checkout] = field(default_factory=dict)
+    _checkouts: dict[tuple[str, str], Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def checkout(self, gateway: RepositoryGateway) -> Checkout:
         with self._lock:
-            if gateway.name not in self._checkouts:
-                home = project_home(self.settings, gateway.repository)
-                made = Checkout(home, gateway.repository, gateway.clone_url, gateway.git_token, gateway.folder)
-                self._checkouts[gateway.name] = made
-            return self._checkouts[gateway.name]
+            place = gateway.name, gateway.repository.name
+            if place not in self._checkouts:
+                home = project_home(self.settings, repository_of(gateway.name))
+                made = Checkout(home, gateway.repository.name, gateway.clone_url, gateway.git_token, gateway.folder)
+                self._checkouts[place] = made
+            return self._checkouts[place]
 
     def config(self, checkout: Checkout, commit: str, default_branch: str) -> BotConfig | None:
         """Return the rules at a commit of the prod branch; None if there is no project.

@@ -12,7 +12,6 @@ from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.inflight import Move
 from mergeplan.bot.policy.approvals import Decision, promises
 from mergeplan.bot.policy.roles import Role
-from mergeplan.bot.projects import repository_of
 from mergeplan.bot.pull_parts import (
     NO_LAYERS,
     UNRULED,
@@ -84,6 +83,14 @@ RunLines = Annotated[str, Field(validation_alias=AliasChoices("run_lines", "said
 
 
 @dataclass(frozen=True)
+class Repository:
+    """A repository as GitHub knows it: its name now, and the number that it keeps (0: not known)."""
+
+    name: str
+    number: int = 0
+
+
+@dataclass(frozen=True)
 class Pull:
     """A pull request as it is on GitHub now."""
 
@@ -94,21 +101,18 @@ class Pull:
     merged: bool
     merge_sha: str
     head: str
-    head_repository: str
+    is_fork: bool  # its head is in another repository, or in one that is gone
     base_ref: str
     updated_at: str
     head_ref: str = ""  # the branch it comes from
     labels: tuple[str, ...] = ()
+    repository_id: int = 0  # GitHub's number of the repository that it is in
     stack: StackBase = NO_LAYERS  # the layers that lead from its base to the prod branch
     landed: bool = False  # it was merged as a layer, and the prod branch holds that merge
 
     def goes_into(self, prod_branch: str) -> bool:
         """Return True when its changes are on their way to prod, by itself or with the layers below it."""
         return self.base_ref == prod_branch or bool(self.stack.layers)
-
-    def is_fork_of(self, repository: str) -> bool:
-        """Return True for a head in another repository than that of this name, or of this project's key."""
-        return self.head_repository.lower() != repository_of(repository).lower()
 
     def bears(self, label: str) -> bool:
         """Return True for a pull request with that label; GitHub ignores the case of labels."""

@@ -7,7 +7,7 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -86,6 +86,7 @@ class Event:
     repositories: tuple[str, ...] = ()
     trace: str = ""  # the W3C traceparent of its taking in, ours
     project: str | None = None  # the label of the one project that it is about; None: of all in the repository
+    repository_id: int = 0  # GitHub's number of the repository, which stays when it is renamed; 0 where it is not told
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,11 @@ def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Igno
     if reader is None:
         return Ignored(guid, f"nothing to do for {name[:40]}")
     try:
-        return reader(guid, payload)
+        event = reader(guid, payload)
+        if not isinstance(event, Event) or event.owner:
+            return event
+        repository_id = payload["repository"].get("id")
+        return event if repository_id is None else replace(event, repository_id=_parse_number(repository_id, MOST_ID))
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError, RecursionError):
         return InvalidDelivery(400, f"the {name} payload lacks what GitHub documents")
 

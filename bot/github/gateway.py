@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
@@ -21,13 +22,13 @@ from mergeplan.bot.github.events import QUEUE_BRANCH
 from mergeplan.bot.github.merges import Merges
 from mergeplan.bot.github.owners import Owners, OwnerUnavailable
 from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, call_patiently
-from mergeplan.bot.github.polling import Polls
+from mergeplan.bot.github.polling import MOST_PAGES, Polls
 from mergeplan.bot.github.reverts import Reverts
 from mergeplan.bot.pages.links import PageLinks, links_of
 from mergeplan.bot.policy.approvals import Review
 from mergeplan.bot.policy.roles import ROLES, Role
 from mergeplan.bot.projects import folder_of, label_of, repository_of
-from mergeplan.bot.records import Pull
+from mergeplan.bot.records import Pull, Repository
 from mergeplan.bot.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -36,9 +37,13 @@ GHOST = "ghost"  # who GitHub shows where an account is gone
 
 
 class GitHub:
-    """Every repository that the bot may see, through an App or a token."""
+    """Every repository that the bot may see, through an App or a token.
 
-    def __init__(self, settings: Settings) -> None:
+    `find_repository` tells what the repository with a key is called now.
+    """
+
+    def __init__(self, settings: Settings, find_repository: Callable[[str], Repository] = Repository) -> None:
+        self.find_repository = find_repository
         self._settings = settings
         self._options: dict[str, Any] = {
             "base_url": settings.github_api_url.rstrip("/") or Consts.DEFAULT_BASE_URL,
@@ -59,13 +64,16 @@ class GitHub:
 
     def repository(self, key: str) -> RepositoryGateway:
         """Return the gateway of one project's repository; raise OwnerUnavailable or GitHubFailed."""
-        self.owners.connect(repository_of(key))
+        repository = self.find_repository(repository_of(key))
+        self.owners.connect(repository.name)
         login = self.login()
         with self._lock:
-            if key not in self._known:
-                calls = Calls(repository_of(key), self.owners, self._polls, self._settings.secrets())
-                self._known[key] = RepositoryGateway(key, calls, login, self._settings, self._links)
-            return self._known[key]
+            known = self._known.get(key)
+            if known is None or known.repository != repository:
+                calls = Calls(repository.name, self.owners, self._polls, self._settings.secrets())
+                known = RepositoryGateway(key, repository, calls, login, self._settings, self._links)
+                self._known[key] = known
+            return known
 
     def login(self) -> str:
         """Return the author of the bot's own comments: `slug[bot]`, or the token's user."""
@@ -79,12 +87,23 @@ class GitHub:
                 self._login = call_patiently(connection.pause, lambda: connection.client.get_user().login)
         return self._login
 
-    def repositories(self, owner: str = "") -> tuple[str, ...]:
+    def repositories(self, owner: str = "") -> tuple[Repository, ...]:
         """Return the repositories of an owner where the App is installed, or those of the settings."""
-        named = tuple(name.strip() for name in self._settings.repositories.split(",") if name.strip())
+        named = tuple(Repository(name.strip()) for name in self._settings.repositories.split(",") if name.strip())
         if not self.owners.app:
             return named
         return self.owners.repositories(owner)
+
+    def find_name(self, number: int, repository: str) -> str:
+        """Return the present name of the repository with a number; '' where the token of another one sees none."""
+        connection = self.owners.connect(repository)
+        try:
+            _, _, body = call_patiently(connection.pause, lambda: connection.ask(f"/repositories/{number}", {}))
+        except GitHubFailed as error:
+            if error.status == 404:
+                return ""
+            raise
+        return str(json.loads(body)["full_name"])
 
     def budget(self) -> Mapping[str, int]:
         remaining_calls = {
@@ -97,9 +116,11 @@ class GitHub:
 class RepositoryGateway:
     """What the bot does in one repository, for the project whose key is `name`."""
 
-    def __init__(self, name: str, calls: Calls, login: str, settings: Settings, links: PageLinks) -> None:
+    def __init__(
+        self, name: str, repository: Repository, calls: Calls, login: str, settings: Settings, links: PageLinks
+    ) -> None:
         self.name = name
-        self.repository = repository_of(name)
+        self.repository = repository
         self.folder = folder_of(name, settings.project_folders)
         self.project = self.folder if len(settings.project_folders) > 1 else ""  # its name among them
         self.login = login
@@ -127,23 +148,36 @@ class RepositoryGateway:
 
         def read() -> str:
             self._calls.repo.update()  # by its ETag: free while nothing has changed
+            self._check_identity(self._calls.repo.id)
             return self._calls.repo.default_branch
 
         return self._calls.read(read)
 
     def git_token(self) -> str:
-        return self._calls.connection.git_token(self.repository)
+        return self._calls.connection.git_token(self.repository.name)
+
+    def _check_identity(self, number: int) -> None:
+        """Raise GitHubFailed if the name belongs to another repository by now, whose records these are not."""
+        if self.repository.number not in (0, number):
+            raise GitHubFailed(f"`{self.repository.name}` is another repository now: number {number}.")
 
     def pull(self, number: int) -> Pull:
-        pulls = self._calls.poll(f"pulls/{int(number)}", lambda value: (_parse_pull(value),))
-        return self._merges.add_commit(pulls[0])
+        (pull,) = self._calls.poll(f"pulls/{int(number)}", lambda value: (_parse_pull(value),))
+        self._check_identity(pull.repository_id)
+        return self._merges.add_commit(pull)
 
     def open_pulls(self) -> tuple[Pull, ...]:
-        return self._calls.poll("pulls?direction=desc&per_page=100&sort=updated&state=open", _parse_pulls)
+        return self._list_pulls("pulls?direction=desc&per_page=100&sort=updated&state=open")
+
+    def _list_pulls(self, path: str, pages: int = MOST_PAGES) -> tuple[Pull, ...]:
+        pulls = self._calls.poll(path, _parse_pulls, pages)
+        for pull in pulls[:1]:
+            self._check_identity(pull.repository_id)
+        return pulls
 
     def list_closed_pulls(self, limit: int = 50) -> tuple[Pull, ...]:
         path = f"pulls?direction=desc&per_page={int(limit)}&sort=updated&state=closed"
-        return self._merges.add_commits(self._calls.poll(path, _parse_pulls, pages=1))
+        return self._merges.add_commits(self._list_pulls(path, pages=1))
 
     def branch_head(self, branch: str) -> str:
         return self._calls.poll(f"git/ref/heads/{quote(branch)}", lambda value: (str(value["object"]["sha"]),))[0]
@@ -247,11 +281,12 @@ def _parse_pull(value: Mapping[str, Any]) -> Pull:
         merged=value["merged_at"] is not None,
         merge_sha="",
         head=head["sha"],
-        head_repository=(head["repo"] or {}).get("full_name", ""),
+        is_fork=(head["repo"] or {}).get("id") != value["base"]["repo"]["id"],  # a name may have been another's
         base_ref=value["base"]["ref"],
         head_ref=head["ref"] or "",
         updated_at=_utc_text(updated) if updated else "",
         labels=tuple(label["name"] for label in value.get("labels") or ()),
+        repository_id=value["base"]["repo"]["id"],
     )
 
 

@@ -18,11 +18,12 @@ import structlog
 from github import Auth, Github, GithubIntegration
 from github.Requester import Requester
 
+from mergeplan.bot.github.connections import prepare_connections
 from mergeplan.bot.github.patience import GitHubFailed, Pause, call_patiently
 from mergeplan.bot.github.polling import Polls
-from mergeplan.bot.github.threads import separate_threads
 from mergeplan.bot.github.tokens import BotAuth, GitTokens, app_signer
 from mergeplan.bot.github.turns import Turns
+from mergeplan.bot.records import Repository
 from mergeplan.bot.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -98,7 +99,7 @@ class Owners:
     """Every installation of the App, or one token for all; safe to use from many threads."""
 
     def __init__(self, settings: Settings, options: Mapping[str, Any], polls: Polls) -> None:
-        separate_threads()
+        prepare_connections()
         self._settings = settings
         self._options = dict(options)
         self._polls = polls
@@ -232,7 +233,7 @@ class Owners:
                 self._note_working(installation.owner, installation.installation)
         return tuple(installation.owner for installation in installations if installation.state != "suspended")
 
-    def repositories(self, owner: str) -> tuple[str, ...]:
+    def repositories(self, owner: str) -> tuple[Repository, ...]:
         with self._lock:
             state = self._states.get(owner)
         if self.app is None or state is None:
@@ -240,7 +241,7 @@ class Owners:
         connection = self._open_connection(owner, state.installation)
         for last in (False, True):
             try:
-                names = self._list_repositories(connection)
+                repositories = self._list_repositories(connection)
                 break
             except GitHubFailed as error:
                 if last or not self.was_shut(connection, error):
@@ -249,17 +250,17 @@ class Owners:
                     ) from error
                 connection = self._open_connection(owner, state.installation)
         with self._lock:
-            for name in names:
-                self._at[name] = connection.installation
+            for repository in repositories:
+                self._at[repository.name] = connection.installation
         self._note_working(owner, connection.installation)
-        return names
+        return repositories
 
-    def _list_repositories(self, connection: OwnerConnection) -> tuple[str, ...]:
+    def _list_repositories(self, connection: OwnerConnection) -> tuple[Repository, ...]:
         url, key = "/installation/repositories?per_page=100", str(connection.installation)
         connection.token()
 
-        def parse(value: Any) -> tuple[str, ...]:
-            return tuple(repository["full_name"] for repository in value["repositories"])
+        def parse(value: Any) -> tuple[Repository, ...]:
+            return tuple(Repository(shape["full_name"], shape["id"]) for shape in value["repositories"])
 
         return call_patiently(connection.pause, lambda: self._polls.read(connection.ask, url, parse, key=key))
 

@@ -29,9 +29,7 @@ class Reverts:
         clean = self._calls.clean(body)
 
         def look() -> int | None:
-            return next(
-                (candidate.number for candidate in open_pulls() if is_revert(candidate, pull, self._calls.name)), None
-            )
+            return next((candidate.number for candidate in open_pulls() if is_revert(candidate, pull)), None)
 
         def post() -> int:
             repo = self._calls.repo
@@ -45,11 +43,11 @@ class Reverts:
         return self._calls.write_once(look, post)
 
 
-def is_revert(candidate: Pull, original: Pull, repository: str) -> bool:
+def is_revert(candidate: Pull, original: Pull) -> bool:
     """Return True for an open pull request from the branch that *Revert* makes.
 
     That is `revert-41-branch`, or with a number behind it where that name was taken.
     """
     name = re.escape(f"revert-{original.number}-{original.head_ref}")
-    may_revert = candidate.is_open and not candidate.is_fork_of(repository) and candidate.base_ref == original.base_ref
+    may_revert = candidate.is_open and not candidate.is_fork and candidate.base_ref == original.base_ref
     return may_revert and bool(re.fullmatch(rf"{name}(-\d+)?", candidate.head_ref))

@@ -18,6 +18,7 @@ from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.prods import put_prod, read_prod
 from mergeplan.bot.inbox.pulls import put_pull, read_pull
 from mergeplan.bot.inbox.queue import BRANCHES, Due, Queue, queue_key
+from mergeplan.bot.inbox.repositories import Repositories
 from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, PULLS, QUEUE, RUNS
 from mergeplan.bot.metrics import DELIVERIES as DELIVERIES_SEEN
 from mergeplan.bot.projects import label_of, project_keys
@@ -44,9 +45,12 @@ class Taken:
 class Deliveries:
     """The deliveries of every repository."""
 
-    def __init__(self, database: InboxDatabase, queue: Queue, folders: Sequence[str]) -> None:
+    def __init__(
+        self, database: InboxDatabase, queue: Queue, repositories: Repositories, folders: Sequence[str]
+    ) -> None:
         self._database = database
         self._queue = queue
+        self._repositories = repositories
         self._folders = tuple(folders)
 
     def receive(self, event: Event) -> bool:
@@ -62,9 +66,27 @@ class Deliveries:
         When it returns, all accepted deliveries are durable. One that cannot be stored does not prevent the others. In
         a repository of several projects each of them stores its own.
         """
-        parts = [self._split_by_project(event) for event in events]
-        taken = iter(self._receive_all([part_event for part in parts for part_event in part]))
-        return tuple(_merge_results([next(taken) for _ in part]) for part in parts)
+        parts = [self._find_parts(event) for event in events]
+        stored = [part for part in parts if not isinstance(part, RequestError)]
+        taken = iter(self._receive_all([part_event for part in stored for part_event in part]))
+        return tuple(
+            part if isinstance(part, RequestError) else _merge_results([next(taken) for _ in part]) for part in parts
+        )
+
+    def _find_parts(self, event: Event) -> tuple[Event, ...] | RequestError:
+        """Return the event for each project; the error where its repository has no key yet."""
+        try:
+            return self._split_by_project(self._name_by_keys(event))
+        except RequestError as error:
+            return error
+
+    def _name_by_keys(self, event: Event) -> Event:
+        if event.owner:
+            return replace(event, repositories=self._repositories.keys_of(event.repositories))
+        if event.repository_id:
+            return replace(event, repository=self._repositories.find_key(event.repository_id, event.repository))
+        (key,) = self._repositories.keys_of([event.repository])
+        return replace(event, repository=key)
 
     def _split_by_project(self, event: Event) -> tuple[Event, ...]:
         if event.owner:
@@ -96,7 +118,8 @@ class Deliveries:
 
     def rehearse(self, event: Event) -> Taken:
         """Return what storing a delivery would do, by a transaction that is rolled back."""
-        events = self._split_by_project(event)
+        (key,) = self._repositories.keys_of([event.repository])
+        events = self._split_by_project(event if event.owner else replace(event, repository=key))
         with self._database.undone() as connection:
             old_state = _queue_state(connection)
             stored_guids = set(connection.execute(_KNOWN, {"guids": [delivery.guid for delivery in events]}).scalars())

@@ -19,6 +19,7 @@ from mergeplan.bot.inbox.prods import Prods
 from mergeplan.bot.inbox.progress import ProgressStore
 from mergeplan.bot.inbox.pulls import Pulls
 from mergeplan.bot.inbox.queue import LEASE_SECONDS, Queue
+from mergeplan.bot.inbox.repositories import Repositories
 from mergeplan.bot.inbox.runs import Runs
 from mergeplan.bot.inbox.tables import DECISIONS
 from mergeplan.bot.projects import ROOT
@@ -59,7 +60,8 @@ class Inbox:
     ) -> None:
         self.database = InboxDatabase(url)
         self.queue = Queue(self.database, settle_seconds=settle_seconds, lease_seconds=lease_seconds)
-        self.deliveries = Deliveries(self.database, self.queue, folders)
+        self.repositories = Repositories(self.database)
+        self.deliveries = Deliveries(self.database, self.queue, self.repositories, folders)
         self.commands = Commands(self.database, self.queue)
         self.pulls = Pulls(self.database)
         self.prods = Prods(self.database)

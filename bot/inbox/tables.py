@@ -40,6 +40,13 @@ COMMANDS = sa.Table(
     sa.Column("seen", sa.Boolean),
     sa.Column("data", sa.Text),
 )
+REPOSITORIES = sa.Table(
+    "bot_repositories",
+    META,
+    sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),  # GitHub's, which stays as names change
+    sa.Column("key", sa.Text, nullable=False, unique=True),
+    sa.Column("name", sa.Text, nullable=False),
+)
 PULLS = sa.Table(
     "bot_pulls",
     META,

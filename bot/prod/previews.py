@@ -64,7 +64,7 @@ class Previews:
             )
 
     def _is_ours(self, pull: Pull, record: BranchRecord) -> bool:
-        return pull.is_open and pull.base_ref == record.branch and not pull.is_fork_of(self.job.repository)
+        return pull.is_open and pull.base_ref == record.branch and not pull.is_fork
 
     def _store_previews(self, record: BranchRecord, previews: dict[int, PullPreview]) -> None:
         sorted_previews = tuple(previews[number] for number in sorted(previews))

@@ -44,13 +44,11 @@ Next = Action | MakePlan
 LAYER_WAIT = 1800.0  # seconds until a layer is planned whatever becomes of the one below
 
 
-def decide_action(
-    pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str, now: float = 0.0
-) -> Next:
+def decide_action(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, now: float = 0.0) -> Next:
     """Return the next step; it is called again after each one until it is REST, KEEP or LEAVE."""
     if record.environment.destroy_by:
         return Action.DESTROY
-    action = _decide_pull(pull, record, prod, prod_branch, repository)
+    action = _decide_pull(pull, record, prod, prod_branch)
     if isinstance(action, MakePlan) and pull.stack.waits_for and not 0 < record.stack.waits_since <= now - LAYER_WAIT:
         waits = record.state is PullState.WAITING and record.head == pull.head and record.stack.waits_since
         action = Action.REST if waits else Action.WAIT_FOR_LAYER
@@ -68,13 +66,13 @@ def _decide_group(pull: Pull, record: PullRecord) -> Next | None:
     return Action.DROP_GROUP if over and record.environment.group_exists else None
 
 
-def _decide_pull(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str, repository: str) -> Next:
+def _decide_pull(pull: Pull, record: PullRecord, prod: ProdRecord, prod_branch: str) -> Next:
     if pull.merged and (pull.base_ref == prod_branch or pull.landed or record.state in AFTER_MERGE):
         return _decide_merged(record)
     if not pull.is_open or not pull.goes_into(prod_branch):
         was_layer = record.stack.planned_on.layers and record.state is not PullState.CLOSED
         return Action.LEAVE_STACK if was_layer and (pull.is_open or pull.merged) else _decide_closed(record)
-    if pull.is_fork_of(repository) and record.permits.allowed_head != pull.head:
+    if pull.is_fork and record.permits.allowed_head != pull.head:
         is_held = record.state is PullState.HELD and record.head == pull.head
         return Action.REST if is_held else Action.HOLD
     if record.state is PullState.CANCELLED and record.head == pull.head and not record.wishes.again:

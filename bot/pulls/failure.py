@@ -33,7 +33,7 @@ def show_unreadable(
     """
     record, prod = context.inbox.pulls.get(gateway.name, pull.number), context.inbox.prods.get(gateway.name)
     branch = prod.branch or gateway.default_branch
-    if not pull.is_open or not isinstance(decide_action(pull, record, prod, branch, gateway.name), MakePlan):
+    if not pull.is_open or not isinstance(decide_action(pull, record, prod, branch), MakePlan):
         return False
     if tries >= error.tries:
         show_failure(context, gateway, pull, unreadable_error(error))

@@ -47,7 +47,7 @@ def tell_layers(current: PullPass) -> None:
 
 def wake_pulls_above(current: PullPass) -> None:
     if current.pull.is_open:
-        _wake(current, *find_pulls_above(current.pull, current.gateway.open_pulls(), current.job.repository))
+        _wake(current, *find_pulls_above(current.pull, current.gateway.open_pulls()))
 
 
 def _wake(current: PullPass, *numbers: int) -> None:

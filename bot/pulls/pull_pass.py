@@ -54,7 +54,7 @@ class PullPass:
 
     @property
     def is_fork(self) -> bool:
-        return self.pull.is_fork_of(self.job.repository)
+        return self.pull.is_fork
 
     @property
     def environment(self) -> str:
@@ -93,7 +93,7 @@ class PullPass:
     def _find_layers(self) -> tuple[Layer, ...]:
         if self.pull.base_ref in branches_of(self.prod.branches):
             return ()  # it is planned against the environment of that branch
-        return find_layers(self.pull, self.gateway.open_pulls(), self.config.prod_branch, self.job.repository)
+        return find_layers(self.pull, self.gateway.open_pulls(), self.config.prod_branch)
 
     def _is_in_branch(self, commit: str) -> bool:
         self.checkout.fetch(self.config.prod_branch)

@@ -96,9 +96,7 @@ def _reconcile_pass(current: PullPass) -> None:
         join_stack(current)
         carry_out(context, gateway, current.pull, current.config)
         record, prod = current.record, current.prod
-        action = decide_action(
-            current.pull, record, prod, current.config.prod_branch, current.job.repository, time.time()
-        )
+        action = decide_action(current.pull, record, prod, current.config.prod_branch, time.time())
         log.info("decided", key=current.job.key, action=action.value, state=record.state.value)
         if action in (Action.LEAVE, Action.REST, Action.KEEP):
             _show_state(current, action, record)

@@ -10,7 +10,7 @@ from mergeplan.bot.commands.table import FORMS
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.git.checkout import changes_no_model
 from mergeplan.bot.github.gateway import RepositoryGateway
-from mergeplan.bot.projects import folder_of, inside, project_keys
+from mergeplan.bot.projects import folder_of, inside, project_keys, repository_of
 from mergeplan.bot.records import Pull
 
 
@@ -56,7 +56,7 @@ def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, ba
     """
     folders = context.settings.project_folders
     paths, facts = gateway.list_pull_paths(number), list[ProjectFacts]()
-    spaces = {key: context.inbox.prods.get(key).namespace for key in project_keys(gateway.repository, folders)}
+    spaces = {key: context.inbox.prods.get(key).namespace for key in project_keys(repository_of(gateway.name), folders)}
     for key in (project_key for project_key, namespace in spaces.items() if namespace == spaces[gateway.name]):
         folder, record = folder_of(key, folders), context.inbox.pulls.get(key, number)
         edited = paths is None or not changes_no_model(_project_paths(paths, folder, folders), folder)

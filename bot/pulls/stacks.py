@@ -13,7 +13,7 @@ LAYERS_MAX = 20  # of one stack: a pull request on more of them is not planned
 TO_COME = frozenset({PullState.NEW, PullState.WAITING, PullState.PLANNING, PullState.CLOSED})
 
 
-def find_layers(pull: Pull, open_pulls: Sequence[Pull], prod_branch: str, repository: str) -> tuple[Layer, ...]:
+def find_layers(pull: Pull, open_pulls: Sequence[Pull], prod_branch: str) -> tuple[Layer, ...]:
     """Return the layers below a pull request, the lowest first; () unless they lead to the prod branch."""
     layers, base = list[Pull](), pull.base_ref
     while base != prod_branch:
@@ -21,7 +21,7 @@ def find_layers(pull: Pull, open_pulls: Sequence[Pull], prod_branch: str, reposi
         candidates = [
             other
             for other in open_pulls
-            if other.head_ref == base and other.number not in own_numbers and not other.is_fork_of(repository)
+            if other.head_ref == base and other.number not in own_numbers and not other.is_fork
         ]
         if not candidates or len(layers) == LAYERS_MAX:
             return ()
@@ -31,8 +31,8 @@ def find_layers(pull: Pull, open_pulls: Sequence[Pull], prod_branch: str, reposi
     return tuple(Layer(layer.number, layer.head) for layer in reversed(layers))
 
 
-def find_pulls_above(pull: Pull, open_pulls: Sequence[Pull], repository: str) -> tuple[int, ...]:
-    if pull.is_fork_of(repository):
+def find_pulls_above(pull: Pull, open_pulls: Sequence[Pull]) -> tuple[int, ...]:
+    if pull.is_fork:
         return ()
     return tuple(other.number for other in open_pulls if other.base_ref == pull.head_ref)
 

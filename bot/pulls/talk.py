@@ -224,7 +224,7 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
         said_at=_request_time(row, record),
         shown_plan=record.shown.plan,
         is_open=pull.is_open,
-        is_fork=pull.is_fork_of(row.repository),
+        is_fork=pull.is_fork,
         is_held=record.state in (PullState.HELD, PullState.SKIPPED),
         is_running=record.state in UNFINISHED,
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),

@@ -14,11 +14,12 @@ from mergeplan.bot.child.isolated import confinement_words, isolation_words
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, read_event
 from mergeplan.bot.projects import project_keys
-from mergeplan.bot.records import ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import ProdRecord, PullRecord, PullState, Repository
 from mergeplan.bot.report.comment import job_summary
 from mergeplan.bot.report.markdown import clip_text, inert_text
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.service.logs import start_logging
+from mergeplan.bot.service.repositories import note_repositories
 from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker
 from mergeplan.bot.settings import ACTIONS_LOGIN, Settings, check_for_github, load_settings
@@ -45,8 +46,11 @@ def run_action(environ: Mapping[str, str]) -> int:
         worker.recover()
         worker.retry(passing=True)
         # Of the runs that wait GitHub keeps the last: one of a label may stand in the place of one of a push.
-        context.inbox.deliveries.receive(replace(event, label=""))
-        projects = project_keys(event.repository, settings.project_folders)
+        note_repositories(context, [Repository(event.repository, event.repository_id)])
+        (key,) = context.inbox.repositories.keys_of([event.repository])
+        event = replace(event, repository=key, repository_id=0, label="")  # its key is known
+        context.inbox.deliveries.receive(event)
+        projects = project_keys(key, settings.project_folders)
         undone = worker.drain(projects, DRAIN_SECONDS)
         return _write_results(context, event, environ, undone)
     finally:

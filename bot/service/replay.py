@@ -157,10 +157,10 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
     except (GitHubFailed, GitHubPaused) as error:
         return f"GitHub returned no pull request: {error}"
     record = inbox.pulls.get(event.repository, event.number)
-    layers = find_layers(pull, others, branch, event.repository)
+    layers = find_layers(pull, others, branch)
     stack = build_stack_base(layers, partial(inbox.pulls.get, event.repository), prod.revision)
     pull = replace(pull, stack=stack)
-    match decide_action(pull, record, prod, branch, event.repository, time.time()):
+    match decide_action(pull, record, prod, branch, time.time()):
         case MakePlan(reason):
             return f"Then {pull.head[:12]} would be planned. {reason}".strip()
         case Action.REST:

@@ -47,7 +47,9 @@ def build_context(settings: Settings) -> BotContext:
         inbox.close()
         raise
     notifications = open_notifications(settings)
-    context = BotContext(settings, inbox, GitHub(settings), this_process(), notifications=notifications)
+    context = BotContext(
+        settings, inbox, GitHub(settings, inbox.repositories.find), this_process(), notifications=notifications
+    )
     context.tracing = open_tracing(os.environ)
     return context
 

@@ -27,6 +27,7 @@ from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.projects import project_keys, repository_of
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.service.repositories import note_repositories
 from mergeplan.bot.settings import redact_secrets
 from mergeplan.bot.transitions.prods import request_build
 from mergeplan.planner.errors import MergeplanError
@@ -327,10 +328,12 @@ class Worker:
 
         An App sees the repositories that its installation covers; a token, the known ones and those in the settings.
         """
-        named = self.context.github.repositories(owner)
-        queue_names = () if owner else map(repository_of, self.context.inbox.queue.repositories())
+        repositories = self.context.github.repositories(owner)
+        note_repositories(self.context, repositories)
+        keys = self.context.inbox.repositories.keys_of(repository.name for repository in repositories)
+        queue_keys = () if owner else map(repository_of, self.context.inbox.queue.repositories())
         folders = self.context.settings.project_folders
-        return tuple(key for name in dict.fromkeys([*queue_names, *named]) for key in project_keys(name, folders))
+        return tuple(project for key in dict.fromkeys([*queue_keys, *keys]) for project in project_keys(key, folders))
 
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
         inbox, name = self.context.inbox, gateway.name

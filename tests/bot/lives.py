@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.projects import ROOT, project_keys
@@ -36,6 +37,7 @@ COMMANDS = (
 )  # fmt: skip
 SKIP_LABEL = "no-plan"
 TAKES_BACK = ("`/rollback`", "Roll back")  # the branch holds what prod then does not
+NAMES = (SHOP, "ann/store", "ann/market")
 METHODS: tuple[MergeMethod, ...] = ("merge", "squash")
 READS = (r"/pulls/\d+$", r"/comments$", r"/permission$", r"/reviews$", r"/ref/heads/")
 WRITES = (r"^/graphql$", r"/check-runs$", r"/check-runs/\d+$", r"/comments$", r"/issues/comments/\d+$", r"/reactions$")
@@ -61,6 +63,7 @@ class World:
     edit: Edit
     folders: tuple[str, ...] = (ROOT,)  # of the repository's projects
     kills: float = 0.04  # how likely each step is a kill
+    name: str = SHOP  # of the repository, which is renamed now and then
     born: int = 0
     killed: int = 0
     patience: float = PATIENCE  # for all that is left at the end
@@ -69,6 +72,12 @@ class World:
     unsettled: list[Life] = field(default_factory=list)  # over, and the service has still to end them
     commands: list[int] = field(default_factory=list)
     pressed: int = 0  # buttons, and boxes
+    renamed: int = 0
+
+    def __str__(self) -> str:
+        counts = {"lives": len(self.over), "kills": self.killed, "renames": self.renamed}
+        counts |= {"commands": len(self.commands), "presses": self.pressed}
+        return ", ".join(f"{count} {name}" for name, count in counts.items())
 
     def live(self, lives: int, together: int = 3) -> None:
         """So many lives, some at the same time, at the pace of the service; then what everybody waits for."""
@@ -87,15 +96,23 @@ class World:
         """Somebody waits for what becomes of the head before the next act."""
 
         def is_shown() -> bool:
+            self._settle()  # a merge that is held stays unsettled until its review
             head, waits = self._head(life.number), self._leads_to_prod(life)
             records = self.records(life.number)
-            return all((record.head == head and record.is_settled) or not waits for record in records)
+            return not waits or all(
+                record.is_settled and (record.head == head or record.state in AFTER_MERGE) for record in records
+            )
 
         until(is_shown, self.patience, f"the plan of #{life.number}")
 
     @property
     def projects(self) -> tuple[str, ...]:
         return project_keys(SHOP, self.folders)
+
+    @property
+    def git(self) -> Path:
+        """The repository's own folder, in the sandbox."""
+        return self.scene.github.state.git(self.name)
 
     # --- acts ---
 
@@ -104,16 +121,16 @@ class World:
         branch, github = f"life-{self.born}", self.scene.github
         below = self.chance.choice(self.alive) if self.alive and self.chance.random() < STACKED else None
         if below:
-            github.create_branch(SHOP, branch, below.branch, author="wim")
-        github.commit(SHOP, branch, self.edit(self.chance, self.born), "A change", author="wim")
+            github.create_branch(self.name, branch, below.branch, author="wim")
+        github.commit(self.name, branch, self.edit(self.chance, self.born), "A change", author="wim")
         base = below.branch if below else "main"
-        number = github.open_pull_request(SHOP, branch, base, f"Life {self.born}", author="wim")
+        number = github.open_pull_request(self.name, branch, base, f"Life {self.born}", author="wim")
         broken = below.broken if below else ""
         self.alive.append(Life(number, branch, self.chance.randint(0, 5), broken, heads=[self._head(number)]))
 
     def _leads_to_prod(self, life: Life) -> bool:
         """Return True if its base is the prod branch, or the branch of a life for which that holds."""
-        base = self.scene.github.pull_request(SHOP, life.number).base_ref
+        base = self.scene.github.pull_request(self.name, life.number).base_ref
         below = next((other for other in self.alive if other.branch == base), None)
         return base == "main" or (below is not None and self._leads_to_prod(below))
 
@@ -134,6 +151,7 @@ class World:
             self._review,
             self._fault,
             self._move,
+            self._rename,
         ]
         self._kill() if self.chance.random() < self.kills else self.chance.choice(acts)(life)
 
@@ -145,33 +163,37 @@ class World:
             files = {life.broken: "BROKEN ((\n"}
         elif life.broken:
             files, life.broken = {**files, life.broken: None}, ""
-        self.scene.github.commit(SHOP, life.branch, files, "More", author="wim")
+        self.scene.github.commit(self.name, life.branch, files, "More", author="wim")
         life.heads.append(self._head(life.number))
 
     def _comment(self, life: Life) -> None:
         text = self.chance.choice(COMMANDS)
         if len(self.folders) > 1 and text.startswith("/") and self.chance.random() < 0.4:
             text += f" --project {self.chance.choice(self.folders)}"
-        comment = self.scene.github.comment(SHOP, life.number, text, author=self.chance.choice(("wim", "ann")))
+        comment = self.scene.github.comment(self.name, life.number, text, author=self.chance.choice(("wim", "ann")))
         if text.startswith("/"):
             self.commands.append(comment)
 
     def _press(self, life: Life) -> None:
         """Any button of any of its heads, by anybody who may write; GitHub shows those of older heads as well."""
-        runs = self.scene.github.checks(SHOP, self.chance.choice(life.heads)).values()
+        runs = self.scene.github.checks(self.name, self.chance.choice(life.heads)).values()
         shown = [
             (run.id, action.identifier) for run in runs for action in run.actions if action.label not in TAKES_BACK
         ]
         if shown:
             try:
-                self.scene.github.click(SHOP, *self.chance.choice(shown), author=self.chance.choice(("wim", "ann")))
+                self.scene.github.click(
+                    self.name, *self.chance.choice(shown), author=self.chance.choice(("wim", "ann"))
+                )
                 self.pressed += 1
             except ApiError:
                 return  # it went while a hand was on its way to it
 
     def _tick(self, life: Life) -> None:
         plan = [
-            comment for comment in self.scene.github.comments(SHOP, life.number) if "mergeplan:plan" in comment.body
+            comment
+            for comment in self.scene.github.comments(self.name, life.number)
+            if "mergeplan:plan" in comment.body
         ]
         if not plan:
             return
@@ -180,32 +202,39 @@ class World:
         boxes = [n for n, line in enumerate(lines) if line.startswith("- [ ] ") and TAKES_BACK[0] not in line]
         if boxes:
             text = toggle_box(shown.body, self.chance.choice(boxes))
-            self.scene.github.edit_comment(SHOP, shown.id, text, author=self.chance.choice(("wim", "ann")))
+            self.scene.github.edit_comment(self.name, shown.id, text, author=self.chance.choice(("wim", "ann")))
             self.pressed += 1
 
     def _label(self, life: Life) -> None:
         """One that asks for no plan, or another one; set, or taken away."""
         name = self.chance.choice(("urgent", SKIP_LABEL))
-        has = name in self.scene.github.pull_request(SHOP, life.number).labels
-        self.scene.github.label(SHOP, life.number, name, author="wim", remove=has)
+        has = name in self.scene.github.pull_request(self.name, life.number).labels
+        self.scene.github.label(self.name, life.number, name, author="wim", remove=has)
 
     def _review(self, life: Life) -> None:
         state = self.chance.choice(("APPROVED", "CHANGES_REQUESTED", "COMMENTED"))
-        self.scene.github.review(SHOP, life.number, state, author="ann")  # type: ignore[arg-type]
+        self.scene.github.review(self.name, life.number, state, author="ann")  # type: ignore[arg-type]
 
     def _reopen(self, life: Life) -> None:
-        self.scene.github.close(SHOP, life.number, author="wim")
+        self.scene.github.close(self.name, life.number, author="wim")
         time.sleep(self.chance.choice((0.0, 0.5)))
-        self.scene.github.reopen(SHOP, life.number, author="wim")
+        self.scene.github.reopen(self.name, life.number, author="wim")
 
     def _move(self, life: Life) -> None:
         """It gets the prod branch as its base, or that of a life that does not stand on it."""
         others = [other.branch for other in self.alive if other.number < life.number]
         base = self.chance.choice(["main", *others])
         try:
-            self.scene.github.edit_pull_request(SHOP, life.number, base=base, author="wim")
+            self.scene.github.edit_pull_request(self.name, life.number, base=base, author="wim")
         except ApiError:
             return  # a branch is gone
+
+    def _rename(self, _life: Life) -> None:
+        """The repository gets another name, one that it had earlier among them."""
+        name = self.chance.choice([name for name in NAMES if name != self.name])
+        self.scene.github.move_repository(self.name, name)
+        self.name = name
+        self.renamed += 1
 
     def _fault(self, life: Life) -> None:
         faults = self.scene.github.faults
@@ -236,23 +265,23 @@ class World:
         self.over.append(life)
         self.unsettled.append(life)
         if life.broken or self.chance.random() < 0.2:
-            github.close(SHOP, life.number, author="wim")
+            github.close(self.name, life.number, author="wim")
             return
         try:
-            is_layer = github.pull_request(SHOP, life.number).base_ref != "main"
+            is_layer = github.pull_request(self.name, life.number).base_ref != "main"
             if is_layer and not (self._leads_to_prod(life) and self.chance.random() < 0.3):
-                github.edit_pull_request(SHOP, life.number, base="main", author="wim")
+                github.edit_pull_request(self.name, life.number, base="main", author="wim")
                 is_layer = False
             if not is_layer and self.chance.random() < 0.25:
-                github.enqueue(SHOP, life.number, author="wim")
-                github.advance_queue(SHOP, author="wim")
+                github.enqueue(self.name, life.number, author="wim")
+                github.advance_queue(self.name, author="wim")
             else:
-                github.merge(SHOP, life.number, author="ann", method=self.chance.choice(METHODS))
+                github.merge(self.name, life.number, author="ann", method=self.chance.choice(METHODS))
                 if self.chance.random() < 0.8:
-                    github.delete_branch(SHOP, life.branch, author="ann")
+                    github.delete_branch(self.name, life.branch, author="ann")
         except ApiError:
-            if github.pull_request(SHOP, life.number).state == "open":
-                github.close(SHOP, life.number, author="wim")
+            if github.pull_request(self.name, life.number).state == "open":
+                github.close(self.name, life.number, author="wim")
 
     # --- the end ---
 
@@ -274,7 +303,7 @@ class World:
         for record in records:
             if record.rules.held:
                 self._approve(record)
-        pull = self.scene.github.pull_request(SHOP, life.number)
+        pull = self.scene.github.pull_request(self.name, life.number)
         merged = pull.merged_at is not None
         ends = AFTER_MERGE - {PullState.MERGED} if merged else {PullState.CLOSED}
         if merged and pull.base_ref != "main":  # it is a part of the layer below
@@ -282,19 +311,19 @@ class World:
         return all(record.state in ends or not (merged or record.head) for record in records)
 
     def _approve(self, record: PullRecord) -> None:
-        pull, promised = self.scene.github.pull_request(SHOP, record.number), record.shown.plans
+        pull, promised = self.scene.github.pull_request(self.name, record.number), record.shown.plans
         last = pull.reviews[-1] if pull.reviews else None
         if promised and (
             last is None
             or last.state != "APPROVED"
             or last.submitted_at.replace(microsecond=0).isoformat() <= promised[-1].since
         ):
-            self.scene.github.review(SHOP, record.number, "APPROVED", author="ann")
+            self.scene.github.review(self.name, record.number, "APPROVED", author="ann")
 
     def _is_answered(self) -> bool:
         """A pull request that was over before anybody heard of it is nobody's: what was asked there is not answered."""
         known = [life.number for life in self.over if all(record.head for record in self.records(life.number))]
-        every = (comment for number in known for comment in self.scene.github.comments(SHOP, number))
+        every = (comment for number in known for comment in self.scene.github.comments(self.name, number))
         asked = (each for each in every if each.id in self.commands)
         return all({"rocket", "confused"} & {reaction.content for reaction in each.reactions} for each in asked)
 
@@ -305,12 +334,12 @@ class World:
 
     def unfinished_checks(self) -> list[str]:
         """Checks that nobody will end: on a head of any life, or a merge."""
-        runs = self.scene.github.state.repositories[SHOP].checks.values()
+        runs = self.scene.github.state.repositories[self.name].checks.values()
         return [f"{run.name} on {run.head_sha[:7]}" for run in list(runs) if run.status != "completed"]
 
     def prod_is_at_rest(self) -> bool:
         with closing(Inbox(self.scene.url)) as inbox:
-            prods, head = [inbox.prods.get(key) for key in self.projects], self.scene.github.head(SHOP)
+            prods, head = [inbox.prods.get(key) for key in self.projects], self.scene.github.head(self.name)
         return all(prod.commit == prod.promoted_commit == head for prod in prods)
 
     def records(self, number: int) -> tuple[PullRecord, ...]:
@@ -323,14 +352,14 @@ class World:
         every = (
             (life.number, comment.body)
             for life in self.over
-            for comment in self.scene.github.comments(SHOP, life.number)
+            for comment in self.scene.github.comments(self.name, life.number)
         )
         return Counter((number, body.split("-->")[0]) for number, body in every if "mergeplan:plan" in body)
 
     def replies(self) -> list[str]:
         """The hidden key of every reply: none may be there twice."""
-        found = (comment.body for life in self.over for comment in self.scene.github.comments(SHOP, life.number))
+        found = (comment.body for life in self.over for comment in self.scene.github.comments(self.name, life.number))
         return [body.split("-->")[0] for body in found if "mergeplan:reply" in body]
 
     def _head(self, number: int) -> str:
-        return self.scene.github.pull_request(SHOP, number).head_sha
+        return self.scene.github.pull_request(self.name, number).head_sha

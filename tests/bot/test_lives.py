@@ -53,10 +53,8 @@ def test_random_lives_end_with_one_comment_ended_checks_and_prod_as_the_branch(s
     world = World(scene, random.Random(SEED + part), edit)  # noqa: S311
     world.live(LIVES // len(PARTS))
 
-    sys.stderr.write(
-        f"\n{len(world.over)} lives, {world.killed} kills, {len(world.commands)} commands, {world.pressed} presses\n"
-    )
-    assert prod_of(scene, SHOP) == models_on_prod(scene)
+    sys.stderr.write(f"\n{world}\n")
+    assert prod_of(scene, SHOP) == models_on_prod(world)
     assert set(world.comments_of_plans().values()) <= {1}
     assert len(world.replies()) == len(set(world.replies()))
     assert world.unfinished_checks() == []
@@ -76,9 +74,9 @@ def test_random_lives_in_two_projects_end_with_each_prod_as_its_folder(tmp_path:
         until(world.prod_is_at_rest, what="both prods")
         world.live(LIVES // len(PARTS))
 
-        sys.stderr.write(f"\n{len(world.over)} lives, {world.killed} kills, {world.pressed} presses\n")
+        sys.stderr.write(f"\n{world}\n")
         for key, folder in zip(world.projects, folders, strict=True):
-            assert prod_of(scene, key) == models_on_prod(scene, f"{folder}/models")
+            assert prod_of(scene, key) == models_on_prod(world, f"{folder}/models")
         assert set(world.comments_of_plans().values()) <= {1}
         assert len(world.replies()) == len(set(world.replies()))
         assert world.unfinished_checks() == []
@@ -99,8 +97,8 @@ def prod_of(scene: Scene, key: str) -> dict[str, str]:
     return found
 
 
-def models_on_prod(scene: Scene, folder: str = "models") -> dict[str, str]:
+def models_on_prod(world: World, folder: str = "models") -> dict[str, str]:
     """The models as the prod branch has them in a folder."""
-    paths = repos.list_files(scene.github.state.git(SHOP), "main")
+    paths = repos.list_files(world.git, "main")
     models = [path for path in paths if Path(path).parent == Path(folder)]
-    return {f"shop.{Path(path).stem}": scene.github.read(SHOP, path) for path in models}
+    return {f"shop.{Path(path).stem}": world.scene.github.read(world.name, path) for path in models}

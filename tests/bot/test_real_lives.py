@@ -94,21 +94,21 @@ def test_random_lives_end_with_prod_as_a_build_of_the_branch_from_nothing(
     assert set(world.comments_of_plans().values()) <= {1}
     assert len(world.replies()) == len(set(world.replies()))
     assert world.unfinished_checks() == []
-    assert all_rows(scene.home / SHOP, scene) == all_rows(build_from_nothing(scene, tmp_path), scene)
+    assert all_rows(scene.home / SHOP, world) == all_rows(build_from_nothing(world, tmp_path), world)
 
 
-def all_rows(home: Path, scene: Scene) -> list[list[object]]:
+def all_rows(home: Path, world: World) -> list[list[object]]:
     """Every row of every model that the branch has, as text, sorted."""
-    paths = repos.list_files(scene.github.state.git(SHOP), "main")
+    paths = repos.list_files(world.git, "main")
     names = sorted(Path(path).stem for path in paths if path.startswith("models/"))
     parts = (f"SELECT '{name}' AS m, to_json(struct(*)) AS r FROM shop.{name}" for name in names)
     return sorted(rows(home, " UNION ALL ".join(parts)), key=str)
 
 
-def build_from_nothing(scene: Scene, folder: Path) -> Path:
+def build_from_nothing(world: World, folder: Path) -> Path:
     """A home in which the branch's files were built once."""
     project, home = folder / "branch", folder / "nothing"
-    subprocess.run(["git", "clone", "-q", str(scene.github.state.git(SHOP)), str(project)], check=True)
+    subprocess.run(["git", "clone", "-q", str(world.git), str(project)], check=True)
     command = [
         sys.executable,
         "-m",

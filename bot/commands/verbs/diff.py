@@ -28,7 +28,7 @@ def _parse_line(line: Line) -> Command | Mistake:
 def _start_command(request: Request) -> Start:
     """Compare rows even if the plan shows none, but show no samples for a fork, whose author wrote the query."""
     command, record, rules = request.command, request.record, request.diff
-    if request.pull.is_fork_of(record.repository):
+    if request.pull.is_fork:
         rules = rules.without_samples()
     if rules.is_off:
         rules = replace(rules, detail=(("*", "counts"),))

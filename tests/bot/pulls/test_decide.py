@@ -12,15 +12,15 @@ from mergeplan.bot.records import MergeGroup, News, Prod, ProdRecord, Pull, Pull
 from tests.bot.changing import change_record
 
 HEAD, OLD = "a" * 40, "b" * 40
-PULL = Pull(7, "A change", "wim", True, False, "", HEAD, "ann/shop", "main", "")
+PULL = Pull(7, "A change", "wim", True, False, "", HEAD, False, "main", "")
 PLANNED = change_record(PullRecord("ann/shop", 7, PullState.PLANNED, HEAD), prod_revision=3, environment_exists=True)
 READY = ProdRecord("ann/shop", Prod.READY, "main", "c" * 40, "c" * 40, 3)
 MERGED = replace(PULL, is_open=False, merged=True, merge_sha="d" * 40)
 CLOSED = replace(PULL, is_open=False)
-FORK = replace(PULL, head_repository="rea/shop")
+FORK = replace(PULL, is_fork=True)
 LABELED = replace(PULL, labels=("urgent", "No-Plan"))
 RULED = replace(READY, skip_label="no-plan")
-LABELED_FORK = replace(LABELED, head_repository="rea/shop")
+LABELED_FORK = replace(LABELED, is_fork=True)
 SKIPPED = change_record(PLANNED, state=PullState.SKIPPED, skip_label="no-plan")
 BELOW = Layer(6, "e" * 40)
 LAYER = replace(PULL, base_ref="other", stack=StackBase((BELOW,), "p1"))
@@ -31,7 +31,7 @@ Step = Action | type[MakePlan]
 
 
 def decide_step(pull: Pull, record: PullRecord, prod: ProdRecord) -> Step:
-    action = decide_action(pull, record, prod, "main", "ann/shop")
+    action = decide_action(pull, record, prod, "main")
     return action if isinstance(action, Action) else MakePlan
 
 
@@ -69,7 +69,7 @@ def decide_step(pull: Pull, record: PullRecord, prod: ProdRecord) -> Step:
         (WAITS, change_record(ON_LAYER, head=OLD), READY, Action.WAIT_FOR_LAYER),
         (WAITS, change_record(ON_LAYER, planned_on=StackBase((BELOW,), "p0")), READY, Action.REST),
         (WAITS, change_record(ON_LAYER, state=PullState.WAITING, waits_since=50.0), READY, Action.REST),
-        (replace(LAYER, head_repository="rea/shop"), ON_LAYER, READY, Action.HOLD),
+        (replace(LAYER, is_fork=True), ON_LAYER, READY, Action.HOLD),
         (PULL, ON_LAYER, READY, MakePlan),
         (replace(PULL, base_ref="other"), ON_LAYER, READY, Action.LEAVE_STACK),
         (replace(MERGED, base_ref="other"), ON_LAYER, READY, Action.LEAVE_STACK),
@@ -95,7 +95,7 @@ def test_a_layer_waits_for_half_an_hour_at_most() -> None:
     """Whatever becomes of the one below, its checks do not stay in progress."""
     waiting = change_record(ON_LAYER, state=PullState.WAITING, waits_since=50.0)
 
-    assert isinstance(decide_action(WAITS, waiting, READY, "main", "ann/shop", 50.0 + LAYER_WAIT), MakePlan)
+    assert isinstance(decide_action(WAITS, waiting, READY, "main", 50.0 + LAYER_WAIT), MakePlan)
 
 
 @pytest.mark.parametrize(

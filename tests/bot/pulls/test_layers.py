@@ -12,12 +12,12 @@ from tests.bot.changing import change_record
 SHOP = "ann/shop"
 
 
-def pull(number: int, head: str, base: str, repository: str = SHOP) -> Pull:
-    return Pull(number, "", "wim", True, False, "", f"{number:040x}", repository, base, "", head)
+def pull(number: int, head: str, base: str) -> Pull:
+    return Pull(number, "", "wim", True, False, "", f"{number:040x}", False, base, "", head)
 
 
 def numbers(top: Pull, *others: Pull) -> list[int]:
-    return [layer.number for layer in find_layers(top, (top, *others), "main", SHOP)]
+    return [layer.number for layer in find_layers(top, (top, *others), "main")]
 
 
 ONE, TWO, THREE = pull(1, "one", "main"), pull(2, "two", "one"), pull(3, "three", "two")
@@ -26,7 +26,7 @@ ONE, TWO, THREE = pull(1, "one", "main"), pull(2, "two", "one"), pull(3, "three"
 def test_the_layers_are_those_that_lead_to_the_prod_branch_the_lowest_first() -> None:
     assert numbers(THREE, TWO, ONE) == [1, 2]
     assert numbers(ONE, TWO, THREE) == []
-    assert find_layers(TWO, (ONE, TWO), "main", SHOP) == (Layer(1, f"{1:040x}"),)
+    assert find_layers(TWO, (ONE, TWO), "main") == (Layer(1, f"{1:040x}"),)
 
 
 def test_what_leads_nowhere_or_in_a_circle_has_no_layers() -> None:
@@ -36,9 +36,9 @@ def test_what_leads_nowhere_or_in_a_circle_has_no_layers() -> None:
 
 
 def test_a_fork_is_no_layer_and_may_stand_on_layers() -> None:
-    assert numbers(TWO, pull(1, "one", "main", "rea/shop")) == []
-    assert numbers(replace(TWO, head_repository="rea/shop"), ONE) == [1]
-    assert find_pulls_above(replace(ONE, head_repository="rea/shop"), (TWO,), SHOP) == ()
+    assert numbers(TWO, replace(ONE, is_fork=True)) == []
+    assert numbers(replace(TWO, is_fork=True), ONE) == [1]
+    assert find_pulls_above(replace(ONE, is_fork=True), (TWO,)) == ()
 
 
 def test_of_several_pull_requests_of_a_branch_that_into_the_prod_branch_counts() -> None:

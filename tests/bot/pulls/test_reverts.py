@@ -14,7 +14,7 @@ from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.settings import ACTIONS_LOGIN
 from tests.bot.changing import change_record
 
-MERGED = Pull(41, "A change", "wim", False, True, "c" * 40, "a" * 40, "ann/shop", "main", "", "change")
+MERGED = Pull(41, "A change", "wim", False, True, "c" * 40, "a" * 40, False, "main", "", "change")
 REVERT = replace(MERGED, number=50, is_open=True, merged=False, head_ref="revert-41-change")
 RECORD = change_record(PullRecord("ann/shop", 41), reversal=Reversal("ann", 1, to_open=True))
 
@@ -33,13 +33,13 @@ class Silent:
         (replace(REVERT, head_ref="revert-41-change-1"), True),
         (replace(REVERT, head_ref="revert-41-changes"), False),
         (replace(REVERT, head_ref="revert-4-change"), False),
-        (replace(REVERT, head_repository="eve/shop"), False),
+        (replace(REVERT, is_fork=True), False),
         (replace(REVERT, base_ref="other"), False),
         (replace(REVERT, is_open=False), False),
     ],
 )
 def test_a_revert_is_known_by_github_s_name_for_its_branch_in_the_same_repository(pull: Pull, is_one: bool) -> None:
-    assert is_revert(pull, MERGED, "ann/shop") == is_one
+    assert is_revert(pull, MERGED) == is_one
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def test_lost_webhooks_of_labels_end_in_the_same_state(bench: Bench) -> None:
 
 def test_a_label_that_is_deleted_from_the_repository_keeps_nothing() -> None:
     """GitHub moves no time of the pull request for that: the timer compares the labels."""
-    pull = Pull(7, "A change", "wim", True, False, "", "a" * 40, SHOP, "main", "", labels=("No plan, please",))
+    pull = Pull(7, "A change", "wim", True, False, "", "a" * 40, False, "main", "", labels=("No plan, please",))
     record = change_record(PullRecord(SHOP, 7, PullState.SKIPPED, "a" * 40), skip_label=LABEL)
 
     assert not is_behind(pull, record)

@@ -32,7 +32,7 @@ from mergeplan.bot.transitions.requests import (
 from tests.bot.changing import PULL_FIELDS, change_record
 
 RECORD = PullRecord("ann/shop", 7)
-PULL = Pull(7, "More", "ann", True, False, "", "b" * 40, "ann/shop", "main", "")
+PULL = Pull(7, "More", "ann", True, False, "", "b" * 40, False, "main", "")
 
 
 def test_two_writers_of_different_fields_lose_nothing(tmp_path: Path) -> None:

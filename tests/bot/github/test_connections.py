@@ -1,4 +1,4 @@
-"""One client serves many threads: each request is sent once, and each answer reaches its own thread."""
+"""One client serves many threads, and follows a repository that was renamed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from github.Requester import HTTPRequestsConnectionClass
 
-from mergeplan.bot.github.gateway import GitHub
+from mergeplan.bot.github.gateway import GitHub, GitHubFailed
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 BETWEEN_SECONDS = 20.0
@@ -71,3 +71,44 @@ def test_a_comment_of_one_thread_is_posted_once_beside_another(bench: Bench, gat
     texts = {number: [comment.body for comment in bench.github.comments(SHOP, number)] for number in (first, second)}
     assert texts[first].count("for the first") == 1 and "for the second" not in texts[first]
     assert texts[second].count("for the second") == 1
+
+
+@pytest.fixture(name="moved")
+def _moved(bench: Bench) -> Bench:
+    """The shop under another name, which the bot has not heard of."""
+    bench.github.faults.drop("*", times=100)
+    bench.github.move_repository(SHOP, "ann/store")
+    return bench
+
+
+def test_a_list_by_an_earlier_name_is_asked_with_its_query(moved: Bench) -> None:
+    numbers = [moved.github.state.next_id() for _ in range(2)]
+    for number in numbers:
+        moved.github.commit("ann/store", f"b{number}", COLUMN, "A change", author="wim")
+    closed, opened = (
+        moved.github.open_pull_request("ann/store", f"b{number}", "main", "A change", author="wim")
+        for number in numbers
+    )
+    moved.github.close("ann/store", closed, author="wim")
+    gateway = GitHub(moved.settings).repository(SHOP)
+
+    assert [pull.number for pull in gateway.open_pulls()] == [opened]
+    assert [pull.number for pull in gateway.list_closed_pulls()] == [closed]
+
+
+def test_a_write_by_an_earlier_name_is_done(moved: Bench) -> None:
+    moved.github.commit("ann/store", "change", COLUMN, "A change", author="wim")
+    number = moved.github.open_pull_request("ann/store", "change", "main", "A change", author="wim")
+    posted = GitHub(moved.settings).repository(SHOP).comments.write(number, "Hello", "<!-- mark -->")
+    (comment,) = moved.github.comments("ann/store", number)
+
+    assert posted.id == comment.id
+    assert "Hello" in comment.body
+
+
+def test_a_redirect_to_another_host_is_not_followed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would get the token."""
+    monkeypatch.setattr(bench.github.state, "base_url", "http://localhost:1")
+    bench.github.move_repository(SHOP, "ann/store")
+    with pytest.raises(GitHubFailed, match="GitHub redirected to another host: http://localhost:1"):
+        GitHub(bench.settings).repository(SHOP).open_pulls()

@@ -1,0 +1,74 @@
+"""What the connections of PyGithub 2.10 lack for a service of many threads, whose repositories are renamed.
+
+- `request` stores verb, address and body on the connection, and `getresponse` sends them. Between the two another
+  thread may store its own: that request is sent twice, the first never, and both threads read the same answer.
+- A redirect of a GET is followed without its query, and one of a POST or PATCH is taken for success. GitHub redirects
+  each call that names a repository by an earlier name, and asks to repeat it verbatim.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, RequestsResponse
+
+from mergeplan.bot.github.patience import GitHubFailed
+
+FIELDS = ("verb", "url", "input", "headers", "stream")
+REDIRECTS = frozenset({301, 307, 308})
+REDIRECTS_MAX = 3  # of one call
+PORTS = {"http": 80, "https": 443}
+Connection = HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass
+
+
+class PerThread:
+    """One field of the request in progress; each thread has its own.
+
+    A thread that stored a request sends it before it stores another: the value needs no connection to belong to.
+    """
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def __get__(self, connection: object, owner: type) -> Any:
+        return self._local.value
+
+    def __set__(self, connection: object, value: Any) -> None:
+        self._local.value = value
+
+
+def prepare_connections() -> None:
+    """Let threads share PyGithub's connections, and follow redirects, in the whole process."""
+    for connection_class in (HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass):
+        if not isinstance(vars(connection_class).get("verb"), PerThread):
+            for name in FIELDS:
+                setattr(connection_class, name, PerThread())
+            setattr(connection_class, "getresponse", _follow_redirects(connection_class.getresponse))  # noqa: B010 - as the line above
+
+
+def _follow_redirects(send: Callable[[Any], RequestsResponse]) -> Callable[[Connection], RequestsResponse]:
+    def get_response(connection: Connection) -> RequestsResponse:
+        response = send(connection)
+        for _ in range(REDIRECTS_MAX):
+            if response.status not in REDIRECTS:
+                break
+            connection.url = _find_target(connection, response)
+            response = send(connection)
+        return response
+
+    return get_response
+
+
+def _find_target(connection: Connection, response: RequestsResponse) -> str:
+    """Return the path to ask instead, with the query; raise GitHubFailed for one on another host.
+
+    The token is for this host alone.
+    """
+    target, asked = urlsplit(response.headers.get("location", "")), urlsplit(connection.url)
+    place = target.scheme, target.hostname, target.port or PORTS.get(target.scheme)
+    if place != (connection.protocol, connection.host, connection.port):
+        raise GitHubFailed(f"GitHub redirected to another host: {target.scheme}://{target.netloc}")
+    return target._replace(scheme="", netloc="", query=target.query or asked.query).geturl()

@@ -1,0 +1,141 @@
+"""A repository that is renamed, transferred or made anew: what was built stays, and nobody gets another's records."""
+
+from __future__ import annotations
+
+import pytest
+
+from mergeplan.bot.github.gateway import GitHubFailed
+from mergeplan.bot.inbox.queue import Job, queue_key
+from mergeplan.bot.prod.reconcile import reconcile_prod
+from mergeplan.bot.pulls.reconcile import reconcile_pull
+from mergeplan.bot.records import Prod, PullState
+from mergeplan.bot.sandbox.state import Comment
+from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench
+
+STORE = "ann/store"  # the shop's later name
+COMPANY = "acme/shop"  # the shop at its later owner
+
+
+def merge(bench: Bench, repository: str, number: int) -> None:
+    bench.github.merge(repository, number, author=repository.partition("/")[0])
+    bench.idle()
+
+
+def sweep(bench: Bench) -> None:
+    """The timer's look at all repositories, to its end."""
+    bench.worker.sweep()
+    bench.idle()
+
+
+def plan_comments(bench: Bench, repository: str, number: int) -> list[Comment]:
+    return [c for c in bench.github.comments(repository, number) if "mergeplan:plan" in c.body]
+
+
+@pytest.mark.parametrize("told", ["webhook", "timer"])
+def test_a_renamed_repository_keeps_its_plans_and_its_prod(bench: Bench, told: str) -> None:
+    number = bench.open(COLUMN)
+    bench.idle()
+    built, prod = len(bench.calls("plan")), bench.context.inbox.prods.get(SHOP)
+    bench.github.move_repository(SHOP, STORE)
+    if told == "timer":
+        bench.github.faults.drop("*", times=100)
+    merge(bench, STORE, number)
+    bench.github.faults.clear()
+    sweep(bench)
+
+    record = bench.record(number)
+    assert (record.state, record.environment.exists) == (PullState.PROMOTED, False)
+    assert bench.context.inbox.prods.get(SHOP).revision == prod.revision + 1
+    assert len(bench.calls("plan")) == built + 1  # the promotion
+    assert len(plan_comments(bench, STORE, number)) == 1
+    assert bench.context.inbox.prods.get(STORE).state is Prod.UNKNOWN  # it has no records of its own
+
+
+def test_a_transferred_repository_goes_on_when_the_app_is_there(bench: Bench) -> None:
+    bench.github.add_user("acme", organization=True)
+    number = bench.open(COLUMN)
+    bench.idle()
+    built = len(bench.calls("plan"))
+    bench.github.move_repository(SHOP, COMPANY)
+    bench.github.install_app(COMPANY)
+    bench.idle()
+    merge(bench, COMPANY, number)
+
+    assert bench.record(number).state is PullState.PROMOTED
+    assert len(bench.calls("plan")) == built + 1  # the promotion
+
+
+def test_a_fork_under_the_earlier_name_is_a_fork(bench: Bench) -> None:
+    """ann gave her repository to acme and forked it: her branch is no more trusted than another's."""
+    bench.github.add_user("acme", organization=True)
+    bench.github.move_repository(SHOP, COMPANY)
+    bench.github.install_app(COMPANY)
+    bench.idle()
+    assert bench.github.fork(COMPANY, "ann") == SHOP
+    bench.github.commit(SHOP, "change", COLUMN, "A change", author="ann")
+    number = bench.github.open_pull_request(COMPANY, "ann:change", "main", "A change", author="ann")
+    bench.idle()
+
+    assert bench.record(number).state is PullState.HELD
+    assert not bench.calls("plan", "pr_")
+
+
+def test_a_new_repository_under_an_earlier_name_has_records_of_its_own(bench: Bench) -> None:
+    number = bench.open(COLUMN)
+    bench.idle()
+    record, prod = bench.record(number), bench.context.inbox.prods.get(SHOP)
+    bench.github.move_repository(SHOP, STORE)
+    bench.github.create_repository(SHOP, PROJECT)
+    bench.github.install_app(SHOP)
+    sweep(bench)
+    bench.github.commit(SHOP, "change", COLUMN, "A change", author="ann")
+    other = bench.github.open_pull_request(SHOP, "change", "main", "A change", author="ann")
+    bench.idle()
+
+    key = f"{SHOP}.{bench.github.state.repositories[SHOP].id}"
+    assert bench.context.inbox.pulls.get(key, other).state is PullState.PLANNED
+    assert bench.context.inbox.prods.get(key).state is Prod.READY
+    assert (bench.record(number), bench.context.inbox.prods.get(SHOP)) == (record, prod)
+    merge(bench, STORE, number)
+    assert bench.record(number).state is PullState.PROMOTED
+    assert bench.context.inbox.pulls.get(key, other).state is PullState.PLANNED
+
+
+def test_nothing_is_done_in_a_repository_that_took_the_name_unseen(bench: Bench) -> None:
+    """Webhooks lost, no look yet: what was due for the earlier repository touches nothing of the new one."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.drop("*", times=100)
+    bench.github.move_repository(SHOP, STORE)
+    bench.github.create_repository(SHOP, PROJECT)
+    bench.github.install_app(SHOP)
+    bench.github.commit(SHOP, "change", COLUMN, "A change", author="ann")
+    assert number == bench.github.open_pull_request(SHOP, "change", "main", "A change", author="ann")
+    for reconcile, due in ((reconcile_pull, number), (reconcile_prod, 0)):
+        with pytest.raises(GitHubFailed, match="`ann/shop` is another repository now"):
+            reconcile(bench.context, Job(queue_key(SHOP, due), SHOP, due, 1, 0, 0))
+
+    assert not bench.github.comments(SHOP, number)
+    assert not bench.github.checks(SHOP, bench.github.pull_request(SHOP, number).head_sha)
+    assert bench.record(number).state is PullState.PLANNED
+
+
+def test_a_repository_made_anew_goes_on_with_its_prod(bench: Bench) -> None:
+    """Deleted, and created under its name: its pull requests are counted from 1, and prod is not built again."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    prod, built = bench.context.inbox.prods.get(SHOP), len(bench.calls("plan", "prod"))
+    bench.github.delete_repository(SHOP)
+    bench.github.create_repository(SHOP, PROJECT)
+    bench.github.install_app(SHOP)
+    bench.github.set_permission(SHOP, "wim", "write")
+    sweep(bench)
+    assert bench.record(number).state is PullState.NEW
+    assert number == bench.open(COLUMN)
+    bench.idle()
+
+    assert bench.record(number).state is PullState.PLANNED
+    assert bench.context.inbox.prods.get(SHOP).revision == prod.revision
+    assert len(bench.calls("plan", "prod")) == built
+    merge(bench, SHOP, number)
+    assert bench.record(number).state is PullState.PROMOTED
