@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mergeplan.bot.records import AFTER_MERGE, PullRecord
 from mergeplan.bot.report.approval import approval_title, missing_lines
-from mergeplan.bot.report.checks.check import SEE_PLAN, Check, CheckView, fit_summary, fit_title
+from mergeplan.bot.report.checks.check import NOT_RUN, SEE_PLAN, Check, CheckView, fit_summary, fit_title
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import changes_nothing
 
@@ -22,7 +22,7 @@ def approval_view(pull_view: Shown) -> CheckView:
     if outcome is None or changes_nothing(outcome):
         return CheckView(NAME, "Nothing to do", "No model changes.")
     if outcome.plan is None:
-        return CheckView(NAME, "No plan to approve", SEE_PLAN, conclusion="skipped")
+        return CheckView(NAME, "No plan to approve", SEE_PLAN, conclusion=NOT_RUN)
     title, lines = fit_title(approval_title(decision)), [f"- {line}" for line in missing_lines(decision)]
     if not decision.is_ok:
         return CheckView(NAME, title, fit_summary("\n".join(lines)), conclusion="action_required")

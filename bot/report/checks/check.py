@@ -17,6 +17,8 @@ ANNOTATIONS_MOST = 200
 TITLE_MOST = 140
 RUNNING = "The result is shown here when this ends."
 NO_MODELS = "This pull request touches no models."
+# The conclusion of a check without a result: GitHub counts `skipped` and `neutral` as passed, also where required.
+NOT_RUN = "cancelled"
 SEE_PLAN = "There is no plan: its check says why."  # in that check alone, each error once
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.checks.check import (
     ANNOTATIONS_MOST,
+    NOT_RUN,
     RUNNING,
     SEE_PLAN,
     Check,
@@ -33,7 +34,7 @@ def environment_view(pull_view: Shown) -> CheckView:
     if outcome is None or changes_nothing(outcome):
         return CheckView(NAME, "Nothing to do", "No environment is needed: no model changes.")
     if outcome.plan is None:
-        return CheckView(NAME, "Not built", SEE_PLAN, conclusion="skipped")
+        return CheckView(NAME, "Not built", SEE_PLAN, conclusion=NOT_RUN)
     if outcome.ok:
         return _success_view(outcome, outcome.plan)
     if outcome.is_too_costly:
@@ -42,7 +43,7 @@ def environment_view(pull_view: Shown) -> CheckView:
         return CheckView(NAME, "Waits for an approval of its cost", text, conclusion="action_required")
     if outcome.failed or outcome.is_blocked:
         reason = "Unit tests failed." if outcome.failed else "The plan is blocked."
-        return CheckView(NAME, "Not built", reason, conclusion="skipped")
+        return CheckView(NAME, "Not built", reason, conclusion=NOT_RUN)
     return _failure_view(outcome)
 
 

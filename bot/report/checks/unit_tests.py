@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mergeplan.bot.report.checks.check import NO_MODELS, SEE_PLAN, Check, CheckAnnotation, CheckView, fit_summary
+from mergeplan.bot.report.checks.check import (
+    NO_MODELS,
+    NOT_RUN,
+    SEE_PLAN,
+    Check,
+    CheckAnnotation,
+    CheckView,
+    fit_summary,
+)
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import problem_line
 from mergeplan.bot.results import Problem
@@ -21,7 +29,7 @@ def tests_view(pull_view: Shown) -> CheckView:
     if outcome.failed:
         return _failure_view([test for test in outcome.tests if not test.ok], outcome.failed)
     if outcome.plan is None and not outcome.ok:
-        return CheckView(NAME, "Not run", SEE_PLAN, conclusion="skipped")
+        return CheckView(NAME, "Not run", SEE_PLAN, conclusion=NOT_RUN)
     if not outcome.passed:
         return CheckView(NAME, "Nothing to do", "The project has no unit tests.")
     unchanged_text = f" ({outcome.unchanged} unchanged since they passed)" if outcome.unchanged else ""

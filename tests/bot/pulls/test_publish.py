@@ -6,6 +6,7 @@ from collections import Counter
 
 from mergeplan.bot.pulls.due import what_is_due
 from mergeplan.bot.records import CheckRef, PullState
+from mergeplan.bot.sandbox.api.shapes_pulls import PASSED
 from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 
@@ -82,3 +83,13 @@ def test_checks_of_a_queues_group_that_was_merged_before_its_plan_ended_are_ende
     assert due is not None
     ended = {view.name: view.conclusion for sha, view in due.checks if sha == whole.promotion.merge_sha}
     assert ended == {PLAN: "cancelled", LINT: "cancelled", PROMOTION: "success"}
+
+
+def test_a_failed_plan_lets_no_check_pass_for_another(bench: Bench) -> None:
+    """Whichever of them is required, GitHub merges nothing; it counts `neutral` and `skipped` as passed."""
+    number = bench.open({"models/orders.sql": "SELECT 1 AS id\nBROKEN\n"})
+    bench.idle()
+    conclusions = bench.conclusions(bench.head(number))
+
+    assert set(conclusions) == {"lint", "tests", "plan", "environment", "promotion"}
+    assert not set(conclusions.values()) & set(PASSED)

@@ -242,7 +242,7 @@ def test_a_broken_rule_fails_the_check_of_the_linter_and_another_error_leaves_it
 
     title = "The project breaks rules of its linter"
     assert check_texts(broken) == [("lint", "failure", "1 error", 1), ("plan", "failure", title, 0)]
-    assert check_texts(wrong)[0] == ("lint", "skipped", "Not run", 0)
+    assert check_texts(wrong)[0] == ("lint", "cancelled", "Not run", 0)
     assert check_texts(broken, wrong)[1] == ("plan", "failure", "The project does not load", 1)
 
 
