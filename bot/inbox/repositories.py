@@ -84,7 +84,7 @@ class Repositories:
     def settle(self, taken: NameTaken, holders_name: str) -> None:
         """Give a repository its key: a new one, or where nothing has the holder's number any more, the holder's.
 
-        Then it is a repository made anew: prod goes on, and pull requests are counted from 1 again.
+        It was recreated then: prod goes on, and pull requests are counted from 1 again.
         """
         if not holders_name:
             self._take_over(taken)
@@ -106,7 +106,7 @@ class Repositories:
                 )
                 connection.execute(table.delete().where(is_of_key, table.c.number > 0))
         self._seen.pop(taken.holder, None)
-        log.info("repository_made_anew", key=key, repository=taken.name)
+        log.info("repository_recreated", key=key, repository=taken.name)
 
 
 def _rename(connection: sa.Connection, number: int, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Follow repositories as they are renamed, transferred and made anew."""
+"""Follow repositories as they are renamed, transferred and recreated."""
 
 from __future__ import annotations
 

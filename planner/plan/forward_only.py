@@ -16,7 +16,7 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Interval, Timeline, subtract_intervals
 from mergeplan.planner.model.graph import Graph
-from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.model import Column, History, Model
 from mergeplan.planner.model.selection import select
 from mergeplan.planner.plan.category.categorize import Verdict, changed_settings, layout_settings, row_settings
 from mergeplan.planner.plan.change import Blocker, Category, Change, Forward
@@ -77,11 +77,11 @@ def why_not(old: Model, new: Model) -> str:
         return "a seed is loaded whole"
     # The new table takes over files. They stay readable only if partitions and the meaning of rows stay the same.
     old_settings, new_settings = row_settings(old), row_settings(new)
-    if old.kind is not new.kind:
+    kept_history = _keep_history(old.history, new.history) if old.history and new.history else None
+    if old.kind is not new.kind and not (kept_history and kept_history.dbt):
         return f"its kind changed from {old.kind} to {new.kind}"
-    if old.history and new.history:  # from now on, other columns or deletions begin and end a version
-        judged = replace(old.history, columns=new.history.columns, invalidates_deleted=new.history.invalidates_deleted)
-        old_settings = {**old_settings, "history": encode_text(judged)}
+    if kept_history:
+        old_settings = {**old_settings, "kind": new_settings["kind"], "history": encode_text(kept_history)}
     if changed := [name for name in CUT if old_settings[name] != new_settings[name]]:
         return f"its `{changed[0]}` changed, and with it how the table is cut"
     if changed := [
@@ -89,6 +89,17 @@ def why_not(old: Model, new: Model) -> str:
     ]:
         return f"its `{changed[0]}` changed, and with it its files"
     return ""
+
+
+def _keep_history(old: History, new: History) -> History:
+    """Return the old settings with those of the new ones that only say when a version begins or ends from now on.
+
+    For a snapshot of dbt these are its strategy and its column of times, too: dbt goes on with the table that is there.
+    """
+    kept = replace(old, columns=new.columns, invalidates_deleted=new.invalidates_deleted)
+    if old.dbt is None or new.dbt is None:
+        return kept
+    return replace(kept, updated_at=new.updated_at, dbt=replace(old.dbt, since=new.dbt.since))
 
 
 def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomputes: bool) -> Snapshot:

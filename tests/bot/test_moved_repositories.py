@@ -1,4 +1,4 @@
-"""A repository that is renamed, transferred or made anew: what was built stays, and nobody gets another's records."""
+"""A repository that is renamed, transferred or recreated: what was built stays, and nobody gets another's records."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_nothing_is_done_in_a_repository_that_took_the_name_unseen(bench: Bench)
     assert bench.record(number).state is PullState.PLANNED
 
 
-def test_a_repository_made_anew_goes_on_with_its_prod(bench: Bench) -> None:
+def test_a_recreated_repository_goes_on_with_its_prod(bench: Bench) -> None:
     """Deleted, and created under its name: its pull requests are counted from 1, and prod is not built again."""
     number = bench.open(COLUMN)
     bench.idle()

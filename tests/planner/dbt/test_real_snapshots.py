@@ -58,6 +58,8 @@ EDITED = {  # configuration and columns of the query, until the edit and from it
     "checked_more": ((f"{CHECK}, check_cols=['name']", "id, name, at, day"),
                      (f"{CHECK}, check_cols=['name', 'day']", "id, name, at, day")),
     "closed_later": ((BY_TIME, "id, name, at"), (f"{BY_TIME}, hard_deletes='invalidate'", "id, name, at")),
+    "timed_later": ((f"{CHECK}, check_cols=['name']", "id, name, at"), (BY_TIME, "id, name, at")),
+    "checked_later": ((BY_TIME, "id, name, at"), (f"{CHECK}, check_cols=['name']", "id, name, at")),
 }  # fmt: skip
 PROGRAM = """
 import json, sys

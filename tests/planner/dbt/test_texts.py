@@ -22,6 +22,7 @@ from mergeplan.planner.parsing.files.dbt.texts import (
     replace_relation,
 )
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.forward_only import why_not
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.tables.partitioning import check_columns
 
@@ -242,6 +243,17 @@ def test_a_snapshot_by_check_keeps_configured_names_and_its_last_moment() -> Non
         "since", "dbt_valid_to", columns=("a",), invalidates_deleted=True,
         dbt=DbtVersions(is_deleted="gone", valid_to_current="TO_DATE('9999-12-31')"),
     )  # fmt: skip
+
+
+def test_a_snapshot_goes_on_with_its_table_under_another_strategy() -> None:
+    """As in dbt; the names of the columns and the last moment are in the rows that are there."""
+    checked = snapshot(strategy="check", check_cols=["a"])
+    timed = snapshot(strategy="timestamp", updated_at="at")
+    renamed = snapshot(strategy="timestamp", updated_at="at", snapshot_meta_column_names={"dbt_valid_from": "since"})
+
+    assert why_not(checked, timed) == why_not(timed, checked) == ""
+    assert why_not(timed, snapshot(strategy="timestamp", updated_at="a")) == ""
+    assert why_not(checked, renamed) == "its `history` changed, and with it how the table is cut"
 
 
 def test_a_last_moment_may_have_a_format() -> None:
