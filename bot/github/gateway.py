@@ -20,7 +20,7 @@ from mergeplan.bot.github.comments import Comments
 from mergeplan.bot.github.deployments import Deployments
 from mergeplan.bot.github.events import QUEUE_BRANCH
 from mergeplan.bot.github.merges import Merges
-from mergeplan.bot.github.owners import Owners, OwnerUnavailable
+from mergeplan.bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
 from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, call_patiently
 from mergeplan.bot.github.polling import MOST_PAGES, Polls
 from mergeplan.bot.github.reverts import Reverts
@@ -29,10 +29,11 @@ from mergeplan.bot.policy.approvals import Review
 from mergeplan.bot.policy.roles import ROLES, Role
 from mergeplan.bot.projects import folder_of, label_of, repository_of
 from mergeplan.bot.records import Pull, Repository
-from mergeplan.bot.settings import Settings
+from mergeplan.bot.settings import ACTIONS_LOGIN, Settings
 
 log = structlog.get_logger(__name__)
 FILES_LISTED = 3000  # of a pull request; GitHub lists no more
+BLOCKED = (403, 451)  # of a repository that GitHub shows nobody
 GHOST = "ghost"  # who GitHub shows where an account is gone
 
 
@@ -94,16 +95,24 @@ class GitHub:
             return named
         return self.owners.repositories(owner)
 
-    def find_name(self, number: int, repository: str) -> str:
-        """Return the present name of the repository with a number; '' where the token of another one sees none."""
+    def find_name(self, number: int, repository: str) -> str | None:
+        """Return the present name of the repository with a number, whose name another one may have: `repository`.
+
+        '' if it was deleted and that one made in its place; None if that is not certain, as GitHub gives the same
+        answer about a private repository that a token may not see.
+        """
         connection = self.owners.connect(repository)
         try:
-            _, _, body = call_patiently(connection.pause, lambda: connection.ask(f"/repositories/{number}", {}))
+            if name := _ask_name(connection, number):
+                return name
+            _, _, body = call_patiently(connection.pause, lambda: connection.ask(f"/repos/{repository}", {}))
+            if json.loads(body)["fork"] or self.login() == ACTIONS_LOGIN:  # whose token sees one repository alone
+                return None
+            return next(filter(None, (_ask_name(other, number) for other in self.owners.connect_all())), "")
         except GitHubFailed as error:
-            if error.status == 404:
-                return ""
+            if isinstance(error, OwnerUnavailable) or error.status in BLOCKED:
+                return None
             raise
-        return str(json.loads(body)["full_name"])
 
     def budget(self) -> Mapping[str, int]:
         remaining_calls = {
@@ -111,6 +120,17 @@ class GitHub:
             for connection in self.owners.connections()
         }
         return {installation: calls for installation, calls in remaining_calls.items() if calls >= 0}
+
+
+def _ask_name(connection: OwnerConnection, number: int) -> str:
+    """Return the name of the repository with a number; '' where the connection sees none."""
+    try:
+        _, _, body = call_patiently(connection.pause, lambda: connection.ask(f"/repositories/{number}", {}))
+    except GitHubFailed as error:
+        if error.status == 404:
+            return ""
+        raise
+    return str(json.loads(body)["full_name"])
 
 
 class RepositoryGateway:

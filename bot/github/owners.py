@@ -206,6 +206,16 @@ class Owners:
 
     # --- all of them ---
 
+    def connect_all(self) -> tuple[OwnerConnection, ...]:
+        """Return a connection for each installation; raise OwnerUnavailable if one does not work."""
+        self.list_owners()
+        with self._lock:
+            states = tuple(self._states.values())
+        for state in states:
+            if state.state != "working":
+                raise OwnerUnavailable(state.owner, state.state, f"{state.owner}: {state.why}", 403)
+        return tuple(self._open_connection(state.owner, state.installation) for state in states)
+
     def list_owners(self) -> tuple[str, ...]:
         """Return the owners where the App is installed and works; ('',) means all that a token opens."""
         if self.app is None:

@@ -22,7 +22,7 @@ from mergeplan.bot.inbox.repositories import Repositories
 from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, PULLS, QUEUE, RUNS
 from mergeplan.bot.metrics import DELIVERIES as DELIVERIES_SEEN
 from mergeplan.bot.projects import label_of, project_keys
-from mergeplan.bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState, is_label
+from mergeplan.bot.records import MergeGroup, News, ProdRecord, PullRecord, PullState, Repository, is_label
 from mergeplan.bot.transitions.planning import request_plan
 from mergeplan.planner.errors import RequestError
 
@@ -82,10 +82,10 @@ class Deliveries:
 
     def _name_by_keys(self, event: Event) -> Event:
         if event.owner:
-            return replace(event, repositories=self._repositories.keys_of(event.repositories))
+            return replace(event, repositories=self._repositories.keys_of(map(Repository, event.repositories)))
         if event.repository_id:
             return replace(event, repository=self._repositories.find_key(event.repository_id, event.repository))
-        (key,) = self._repositories.keys_of([event.repository])
+        (key,) = self._repositories.keys_of([Repository(event.repository)])
         return replace(event, repository=key)
 
     def _split_by_project(self, event: Event) -> tuple[Event, ...]:
@@ -118,7 +118,7 @@ class Deliveries:
 
     def rehearse(self, event: Event) -> Taken:
         """Return what storing a delivery would do, by a transaction that is rolled back."""
-        (key,) = self._repositories.keys_of([event.repository])
+        (key,) = self._repositories.keys_of([Repository(event.repository)])
         events = self._split_by_project(event if event.owner else replace(event, repository=key))
         with self._database.undone() as connection:
             old_state = _queue_state(connection)

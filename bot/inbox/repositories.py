@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 import structlog
@@ -46,15 +47,20 @@ class Repositories:
         key, last_name = self._seen.get(number, ("", ""))
         if last_name != name:
             if self.note({number: name}):
-                raise RequestError(f"`{name}` is another repository than the one of that name before.")
+                raise _is_another(name)
             key = self._seen[number][0]
         return key
 
-    def keys_of(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the keys of repositories by their present names; a name that nobody has seen yet is its own key."""
+    def keys_of(self, repositories: Iterable[Repository]) -> tuple[str, ...]:
+        """Return the keys of repositories, without those whose name's records belong to another one.
+
+        One without a number is looked up by its name; a name that nobody has seen yet is its own key.
+        """
         with self._database.reading() as connection:
-            keys = {row.name: row.key for row in connection.execute(sa.select(REPOSITORIES))}
-        return tuple(keys.get(name, name) for name in names)
+            rows = connection.execute(sa.select(REPOSITORIES)).all()
+        numbers, names = {row.id: row.key for row in rows}, {row.name: row.key for row in rows}
+        keys = (numbers.get(one.number, "") if one.number else names.get(one.name, one.name) for one in repositories)
+        return tuple(filter(None, keys))
 
     def find(self, key: str) -> Repository:
         """Return the repository with that key."""
@@ -66,47 +72,60 @@ class Repositories:
         """Store the present names of repositories by their numbers; return those that cannot get a key yet."""
         taken = []
         with self._database.writing() as connection:
-            rows = {row.id: row for row in connection.execute(sa.select(REPOSITORIES))}
+            rows = _read_rows(connection)
             for number, name in names.items():
                 if number in rows and rows[number].name != name:
                     _rename(connection, number, name)
                     log.info("repository_renamed", key=rows[number].key, repository=name, earlier=rows[number].name)
-            holders = {name: row.id for row in rows.values() for name in (row.key, names.get(row.id, row.name))}
+            keys = {row.key for row in rows.values()}
+            holders = {names.get(row.id, row.name): row.id for row in rows.values()}
             for number, name in names.items():
                 if number not in rows and name in holders:
                     taken.append(NameTaken(number, name, holders[name]))
                     continue
-                key = rows[number].key if number in rows else name
+                # The one whose records are under that name is called otherwise now.
+                new_key = f"{name}.{number}" if name in keys else name
+                key = rows[number].key if number in rows else new_key
                 put_rows(connection, REPOSITORIES, [{"id": number, "key": key, "name": name}], update=False)
                 self._seen[number] = key, name
         return tuple(taken)
 
-    def settle(self, taken: NameTaken, holders_name: str) -> None:
-        """Give a repository its key: a new one, or where nothing has the holder's number any more, the holder's.
+    def settle(self, taken: NameTaken, holders_name: str | None) -> None:
+        """Give a repository its key: a new one, or where the holder is deleted (its name is ''), the holder's.
 
-        It was recreated then: prod goes on, and pull requests are counted from 1 again.
+        It was recreated then: prod goes on, and pull requests are counted from 1 again. None: nobody knows where the
+        holder is, so it may come back to its records.
         """
-        if not holders_name:
-            self._take_over(taken)
-            return
-        key = f"{taken.name}.{taken.number}"
         with self._database.writing() as connection:
-            _rename(connection, taken.holder, holders_name)
-            connection.execute(REPOSITORIES.insert().values(id=taken.number, key=key, name=taken.name))
+            rows = _read_rows(connection)
+            if taken.number in rows or taken.holder not in rows:
+                return  # another process was first
+            if holders_name == "":
+                self._take_over(connection, taken, rows[taken.holder].key)
+                return
+            key = f"{taken.name}.{taken.number}"
+            _rename(connection, taken.holder, holders_name or taken.name)
+            put_rows(connection, REPOSITORIES, [{"id": taken.number, "key": key, "name": taken.name}], update=False)
         log.info("repository_name_reused", key=key, repository=taken.name, holder=holders_name)
 
-    def _take_over(self, taken: NameTaken) -> None:
-        with self._database.writing() as connection:
-            of_holder = REPOSITORIES.c.id == taken.holder
-            key = connection.execute(sa.select(REPOSITORIES.c.key).where(of_holder)).scalar_one()
-            connection.execute(REPOSITORIES.update().where(of_holder).values(id=taken.number, name=taken.name))
-            for table in (PULLS, COMMANDS, PROGRESS):
-                is_of_key = sa.or_(
-                    table.c.repository == key, table.c.repository.startswith(f"{key}{SEPARATOR}", autoescape=True)
-                )
-                connection.execute(table.delete().where(is_of_key, table.c.number > 0))
+    def _take_over(self, connection: sa.Connection, taken: NameTaken, key: str) -> None:
+        of_holder = REPOSITORIES.c.id == taken.holder
+        connection.execute(REPOSITORIES.update().where(of_holder).values(id=taken.number, name=taken.name))
+        for table in (PULLS, COMMANDS, PROGRESS):
+            is_of_key = sa.or_(
+                table.c.repository == key, table.c.repository.startswith(f"{key}{SEPARATOR}", autoescape=True)
+            )
+            connection.execute(table.delete().where(is_of_key, table.c.number > 0))
         self._seen.pop(taken.holder, None)
         log.info("repository_recreated", key=key, repository=taken.name)
+
+
+def _is_another(name: str) -> RequestError:
+    return RequestError(f"`{name}` is another repository than the one of that name before.")
+
+
+def _read_rows(connection: sa.Connection) -> dict[int, sa.Row[Any]]:
+    return {row.id: row for row in connection.execute(sa.select(REPOSITORIES).order_by(REPOSITORIES.c.id))}
 
 
 def _rename(connection: sa.Connection, number: int, name: str) -> None:

@@ -46,11 +46,12 @@ def run_action(environ: Mapping[str, str]) -> int:
         worker.recover()
         worker.retry(passing=True)
         # Of the runs that wait GitHub keeps the last: one of a label may stand in the place of one of a push.
-        note_repositories(context, [Repository(event.repository, event.repository_id)])
-        (key,) = context.inbox.repositories.keys_of([event.repository])
-        event = replace(event, repository=key, repository_id=0, label="")  # its key is known
+        keys = note_repositories(context, [Repository(event.repository, event.repository_id)])
+        if not keys:
+            raise RequestError(f"GitHub does not tell what became of the earlier repository `{event.repository}`.")
+        event = replace(event, repository=keys[0], repository_id=0, label="")  # its key is known
         context.inbox.deliveries.receive(event)
-        projects = project_keys(key, settings.project_folders)
+        projects = project_keys(keys[0], settings.project_folders)
         undone = worker.drain(projects, DRAIN_SECONDS)
         return _write_results(context, event, environ, undone)
     finally:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import structlog
+
 from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused
 from mergeplan.bot.records import Repository
 
+log = structlog.get_logger(__name__)
 
-def note_repositories(context: BotContext, repositories: Sequence[Repository]) -> None:
-    """Store the present names of repositories, and decide whose records a reused name stands for.
 
-    Raise GitHubFailed or GitHubPaused where GitHub does not tell what became of the earlier one.
+def note_repositories(context: BotContext, repositories: Sequence[Repository]) -> tuple[str, ...]:
+    """Store the present names of repositories, decide whose records a reused name stands for, and return their keys.
+
+    One of which GitHub does not tell that yet is left out.
     """
-    names = {repository.number: repository.name for repository in repositories if repository.number}
-    for taken in context.inbox.repositories.note(names):
-        holders_name = names.get(taken.holder) or context.github.find_name(taken.holder, taken.name)
-        context.inbox.repositories.settle(taken, holders_name)
+    for taken in context.inbox.repositories.note({one.number: one.name for one in repositories if one.number}):
+        try:
+            holders_name = context.github.find_name(taken.holder, taken.name)
+        except (GitHubFailed, GitHubPaused) as error:  # the other repositories go on
+            log.warning("repository_left_out", repository=taken.name, number=taken.number, why=str(error))
+        else:
+            context.inbox.repositories.settle(taken, holders_name)
+    return context.inbox.repositories.keys_of(repositories)

@@ -328,9 +328,7 @@ class Worker:
 
         An App sees the repositories that its installation covers; a token, the known ones and those in the settings.
         """
-        repositories = self.context.github.repositories(owner)
-        note_repositories(self.context, repositories)
-        keys = self.context.inbox.repositories.keys_of(repository.name for repository in repositories)
+        keys = note_repositories(self.context, self.context.github.repositories(owner))
         queue_keys = () if owner else map(repository_of, self.context.inbox.queue.repositories())
         folders = self.context.settings.project_folders
         return tuple(project for key in dict.fromkeys([*queue_keys, *keys]) for project in project_keys(key, folders))

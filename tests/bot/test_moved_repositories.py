@@ -101,6 +101,80 @@ def test_a_new_repository_under_an_earlier_name_has_records_of_its_own(bench: Be
     assert bench.context.inbox.pulls.get(key, other).state is PullState.PLANNED
 
 
+def test_a_new_repository_under_a_name_that_was_given_up_is_heard_at_once(bench: Bench) -> None:
+    bench.github.move_repository(SHOP, STORE)
+    bench.github.commit(STORE, "main", COLUMN, "A push", author="ann")  # its webhook tells the name
+    bench.idle()
+    bench.github.remove_from_app(STORE)
+    bench.github.state.repositories[STORE].private = True
+    bench.github.create_repository(SHOP, PROJECT)
+    bench.github.install_app(SHOP)
+    bench.github.commit(SHOP, "change", COLUMN, "A change", author="ann")
+    number = bench.github.open_pull_request(SHOP, "change", "main", "A change", author="ann")
+    bench.idle()
+
+    key = f"{SHOP}.{bench.github.state.repositories[SHOP].id}"
+    assert bench.context.inbox.pulls.get(key, number).head
+
+
+@pytest.mark.parametrize("is_suspended", [False, True])
+def test_a_private_repository_that_left_unseen_keeps_its_records(bench: Bench, is_suspended: bool) -> None:
+    """Its earlier owner's token sees it no more than if it was deleted."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    record, prod = bench.record(number), bench.context.inbox.prods.get(SHOP)
+    bench.github.add_user("acme", organization=True)
+    bench.github.state.repositories[SHOP].private = True
+    bench.github.faults.drop("*", times=100)
+    bench.github.move_repository(SHOP, COMPANY)
+    bench.github.install_app(COMPANY)
+    if is_suspended:
+        bench.github.suspend_app("acme")
+    bench.github.create_repository(SHOP, PROJECT)
+    bench.github.install_app(SHOP)
+    bench.worker._sweep_owner("ann")
+    bench.idle()
+
+    new_key = f"{SHOP}.{bench.github.state.repositories[SHOP].id}"
+    assert bench.context.inbox.prods.get(new_key).state is Prod.READY
+    assert (bench.record(number), bench.context.inbox.prods.get(SHOP)) == (record, prod)
+
+
+def test_a_fork_of_a_private_repository_that_left_gets_no_records_of_it(bench: Bench) -> None:
+    """The App is not at the new owner yet: the fork's owner has the original's name, and nobody sees the original."""
+    prod = bench.context.inbox.prods.get(SHOP)
+    bench.github.add_user("acme", organization=True)
+    bench.github.state.repositories[SHOP].private = True
+    bench.github.move_repository(SHOP, COMPANY)
+    bench.github.set_permission(COMPANY, "ann", "read")
+    assert bench.github.fork(COMPANY, "ann") == SHOP
+    bench.github.install_app(SHOP)
+    bench.worker._sweep_owner("ann")
+    assert bench.context.inbox.repositories.find(SHOP).number == bench.github.state.repositories[COMPANY].id
+
+    bench.github.install_app(COMPANY)
+    merge_commit = bench.github.commit(COMPANY, "main", COLUMN, "A push", author="acme")
+    bench.idle()
+    assert bench.context.inbox.prods.get(SHOP).commit == merge_commit != prod.commit
+
+
+def test_a_repository_that_cannot_be_told_from_another_stops_no_other(bench: Bench) -> None:
+    bench.github.create_repository("ann/second", PROJECT)
+    bench.github.install_app("ann/second")
+    bench.idle()
+    bench.github.faults.drop("*", times=100)
+    bench.github.move_repository(SHOP, STORE)
+    bench.github.create_repository(SHOP, PROJECT)
+    bench.github.install_app(SHOP)
+    bench.github.faults.fail("GET", rf"/repositories/{bench.github.state.repositories[STORE].id}$", status=401, times=9)
+    bench.github.commit("ann/second", "change", COLUMN, "A change", author="ann")
+    number = bench.github.open_pull_request("ann/second", "change", "main", "A change", author="ann")
+    sweep(bench)
+
+    assert bench.context.inbox.pulls.get("ann/second", number).state is PullState.PLANNED
+    assert bench.context.inbox.repositories.find(SHOP).number == bench.github.state.repositories[STORE].id
+
+
 def test_nothing_is_done_in_a_repository_that_took_the_name_unseen(bench: Bench) -> None:
     """Webhooks lost, no look yet: what was due for the earlier repository touches nothing of the new one."""
     number = bench.open(COLUMN)

@@ -12,9 +12,10 @@ import sqlalchemy as sa
 from mergeplan.bot.github.events import Event, WrittenComment
 from mergeplan.bot.inbox.database import InboxDatabase
 from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inbox.repositories import Repositories
 from mergeplan.bot.inbox.runs import Run
 from mergeplan.bot.inbox.tables import PRODS, PULLS
-from mergeplan.bot.records import PullState
+from mergeplan.bot.records import PullState, Repository
 from mergeplan.planner.errors import RequestError
 from tests.bot.changing import change_prod, change_record
 from tests.bot.conftest import until
@@ -294,3 +295,23 @@ def test_the_first_project_that_asks_decides_which_of_them_answers_a_comment(inb
     assert (first.lines, second.lines) == (("/status",), ("/help", "/status"))
     assert not inbox.commands.take("ann/shop", 7, said)
     assert inbox.queue.has_plans(["ann/shop"])
+
+
+@pytest.mark.parametrize("holders_name", ["ann/store", "", None])
+def test_two_services_settle_a_name_once(inbox: Inbox, holders_name: str | None) -> None:
+    services = [Repositories(inbox.database) for _ in range(2)]
+    services[0].note({1: SHOP})
+    taken = [service.note({2: SHOP}) for service in services]
+    for service, (name_taken,) in zip(services, taken, strict=True):
+        service.settle(name_taken, holders_name)
+
+    keys = {service.find_key(2, SHOP) for service in services}
+    assert keys == {SHOP if holders_name == "" else f"{SHOP}.2"}
+
+
+def test_a_name_that_two_repositories_seem_to_have_is_told_by_number(inbox: Inbox) -> None:
+    """One left it unseen, for an owner without the App; the other was renamed."""
+    inbox.repositories.note({1: SHOP, 2: "ann/store"})
+    inbox.repositories.note({1: "ann/store"})
+    assert inbox.repositories.keys_of([Repository("ann/store", 1)]) == (SHOP,)
+    assert inbox.repositories.keys_of([Repository("ann/store", 2)]) == ("ann/store",)
