@@ -84,6 +84,7 @@ class Event:
     label: str = ""  # that was set or taken away: it asks nothing where no rule names it
     owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
     repositories: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()  # GitHub's, of `repositories`
     trace: str = ""  # the W3C traceparent of its taking in, ours
     project: str | None = None  # the label of the one project that it is about; None: of all in the repository
     repository_id: int = 0  # GitHub's number of the repository, which stays when it is renamed; 0 where it is not told
@@ -334,7 +335,8 @@ def _read_installation(guid: str, payload: Mapping[str, Any]) -> Event | Ignored
         raise ValueError("not an account's name")
     added = payload.get("repositories_added") or payload.get("repositories") or []
     names = tuple(_parse_repository({"repository": repository}) for repository in added) if action in COMES else ()
-    return Event(guid, f"installation.{action}", "", owner=owner, repositories=names)
+    numbers = tuple(_parse_number(repository["id"], MOST_ID) for repository in added) if action in COMES else ()
+    return Event(guid, f"installation.{action}", "", owner=owner, repositories=names, numbers=numbers)
 
 
 READERS = {

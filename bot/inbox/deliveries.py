@@ -82,7 +82,8 @@ class Deliveries:
 
     def _name_by_keys(self, event: Event) -> Event:
         if event.owner:
-            return replace(event, repositories=self._repositories.keys_of(map(Repository, event.repositories)))
+            names = dict(zip(event.numbers, event.repositories, strict=True))
+            return replace(event, repositories=self._repositories.find_keys(names))
         if event.repository_id:
             return replace(event, repository=self._repositories.find_key(event.repository_id, event.repository))
         (key,) = self._repositories.keys_of([Repository(event.repository)])

@@ -51,6 +51,11 @@ class Repositories:
             key = self._seen[number][0]
         return key
 
+    def find_keys(self, names: Mapping[int, str]) -> tuple[str, ...]:
+        """Return the keys of repositories by their numbers, without those for which `find_key` raises RequestError."""
+        self.note(names)
+        return self.keys_of(Repository(name, number) for number, name in names.items())
+
     def keys_of(self, repositories: Iterable[Repository]) -> tuple[str, ...]:
         """Return the keys of repositories, without those whose name's records belong to another one.
 

@@ -61,6 +61,7 @@ def test_a_transferred_repository_goes_on_when_the_app_is_there(bench: Bench) ->
     bench.idle()
     merge(bench, COMPANY, number)
 
+    assert bench.context.inbox.prods.get(COMPANY).state is Prod.UNKNOWN  # it has no records of its own
     assert bench.record(number).state is PullState.PROMOTED
     assert len(bench.calls("plan")) == built + 1  # the promotion
 

@@ -196,7 +196,7 @@ def test_threads_that_claim_at_once_leave_the_last_thread_to_others(
 
 def test_an_installation_of_many_repositories_brings_them_all(bench: Bench) -> None:
     """The first hook of an installation names every repository; none waits for the timer."""
-    names = [{"full_name": f"bob/{name}"} for name in ("a", "b", "c")]
+    names = [{"id": number, "full_name": f"bob/{name}"} for number, name in enumerate("abc", start=9001)]
     body = {"action": "created", "installation": {"id": 9, "account": {"login": "bob"}}, "repositories": names}
     assert send(bench, json.dumps(body).encode(), "installation").status_code == 202
     assert {"bob/a", "bob/b", "bob/c"} <= set(bench.context.inbox.queue.repositories())
