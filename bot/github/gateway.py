@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
@@ -88,12 +88,29 @@ class GitHub:
                 self._login = call_patiently(connection.pause, lambda: connection.client.get_user().login)
         return self._login
 
-    def repositories(self, owner: str = "") -> tuple[Repository, ...]:
-        """Return the repositories of an owner where the App is installed, or those of the settings."""
-        named = tuple(Repository(name.strip()) for name in self._settings.repositories.split(",") if name.strip())
-        if not self.owners.app:
-            return named
-        return self.owners.repositories(owner)
+    def repositories(self, owner: str = "", names: Iterable[str] = ()) -> tuple[Repository, ...]:
+        """Return the repositories of an owner where the App is installed; with a token, of the settings and the names.
+
+        The number of one that the token does not see is 0.
+        """
+        if self.owners.app:
+            return self.owners.repositories(owner)
+        configured = (name.strip() for name in self._settings.repositories.split(","))
+        return tuple(self._look_up(name) for name in dict.fromkeys([*configured, *names]) if name)
+
+    def _look_up(self, name: str) -> Repository:
+        connection = self.owners.connect(name)
+
+        def parse(shape: Any) -> tuple[Repository, ...]:
+            return (Repository(shape["full_name"], shape["id"]),)
+
+        try:
+            (repository,) = call_patiently(
+                connection.pause, lambda: self._polls.read(connection.ask, f"/repos/{name}", parse)
+            )
+        except GitHubFailed:
+            return Repository(name)
+        return repository
 
     def find_name(self, number: int, repository: str) -> str | None:
         """Return the present name of the repository with a number, whose name another one may have: `repository`.

@@ -328,8 +328,9 @@ class Worker:
 
         An App sees the repositories that its installation covers; a token, the known ones and those in the settings.
         """
-        keys = note_repositories(self.context, self.context.github.repositories(owner))
-        queue_keys = () if owner else map(repository_of, self.context.inbox.queue.repositories())
+        queue_keys = () if owner else tuple(map(repository_of, self.context.inbox.queue.repositories()))
+        names = [self.context.inbox.repositories.find(key).name for key in queue_keys]
+        keys = note_repositories(self.context, self.context.github.repositories(owner, names))
         folders = self.context.settings.project_folders
         return tuple(project for key in dict.fromkeys([*queue_keys, *keys]) for project in project_keys(key, folders))
 

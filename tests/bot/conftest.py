@@ -188,7 +188,8 @@ class Bench:
         return loaded
 
 
-def settings_for(github: Sandbox, home: Path, **changes: Any) -> Settings:
+def settings_for(github: Sandbox, home: Path, *, person: str = "", **changes: Any) -> Settings:
+    """Settings of the App, or of a service with a person's token instead."""
     given: dict[str, Any] = {
         "webhook_secret": SecretStr(SECRET),
         "github_api_url": github.url,
@@ -203,6 +204,8 @@ def settings_for(github: Sandbox, home: Path, **changes: Any) -> Settings:
         "grace_seconds": 2.0,
         "warm": False,
     }
+    if person:
+        given |= {"github_app_id": 0, "github_private_key": "", "github_token": github.add_user(person)}
     return Settings(**{**given, **changes})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from mergeplan.bot.github.gateway import GitHubFailed
@@ -214,3 +216,42 @@ def test_a_recreated_repository_goes_on_with_its_prod(bench: Bench) -> None:
     assert len(bench.calls("plan", "prod")) == built
     merge(bench, SHOP, number)
     assert bench.record(number).state is PullState.PROMOTED
+
+
+@pytest.fixture(name="token_bench")
+def _token_bench(make_bench: Callable[..., Bench]) -> Bench:
+    """A service with ann's token, which no webhook reaches, and whose prod is built."""
+    bench = make_bench(person="ann", repositories=SHOP)
+    bench.github.faults.drop("*", times=1000)
+    sweep(bench)
+    return bench
+
+
+def test_a_token_follows_a_rename_that_no_webhook_told(token_bench: Bench) -> None:
+    bench = token_bench
+    number = bench.open(COLUMN)
+    sweep(bench)
+    bench.github.move_repository(SHOP, STORE)
+    sweep(bench)
+    bench.github.create_repository(SHOP, PROJECT)
+    merge(bench, STORE, number)
+    sweep(bench)
+
+    key = f"{SHOP}.{bench.github.state.repositories[SHOP].id}"
+    assert bench.context.inbox.repositories.find(SHOP).name == STORE
+    assert bench.record(number).state is PullState.PROMOTED
+    assert bench.context.inbox.prods.get(key).state is Prod.READY
+
+
+def test_a_token_goes_on_with_a_recreated_repository(token_bench: Bench) -> None:
+    bench = token_bench
+    prod = bench.context.inbox.prods.get(SHOP)
+    bench.github.delete_repository(SHOP)
+    bench.github.create_repository(SHOP, PROJECT)
+    bench.github.set_permission(SHOP, "wim", "write")
+    sweep(bench)
+    number = bench.open(COLUMN)
+    sweep(bench)
+
+    assert bench.record(number).state is PullState.PLANNED
+    assert bench.context.inbox.prods.get(SHOP).revision == prod.revision
