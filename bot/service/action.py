@@ -49,8 +49,8 @@ def run_action(environ: Mapping[str, str]) -> int:
         keys = note_repositories(context, [Repository(event.repository, event.repository_id)])
         if not keys:
             raise RequestError(f"GitHub does not tell what became of the earlier repository `{event.repository}`.")
-        event = replace(event, repository=keys[0], repository_id=0, label="")  # its key is known
-        context.inbox.deliveries.receive(event)
+        context.inbox.deliveries.receive(replace(event, label=""))
+        event = replace(event, repository=keys[0])
         projects = project_keys(keys[0], settings.project_folders)
         undone = worker.drain(projects, DRAIN_SECONDS)
         return _write_results(context, event, environ, undone)
@@ -89,7 +89,9 @@ def _load_event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery
     parts = (environ.get(f"GITHUB_{part}", "0") for part in ("RUN_ID", "RUN_ATTEMPT", "JOB"))
     guid = ":".join(("action", *parts))
     if name in ("workflow_dispatch", "schedule"):
-        return Event(guid, "push", environ.get("GITHUB_REPOSITORY", ""))
+        number = environ.get("GITHUB_REPOSITORY_ID", "")
+        name = environ.get("GITHUB_REPOSITORY", "")
+        return Event(guid, "push", name, repository_id=int(number) if number.isdecimal() else 0)
     name = "pull_request" if name == "pull_request_target" else name
     return read_event(guid[:120], name, payload)
 

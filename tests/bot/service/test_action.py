@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ import yaml
 
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.pulls.due import what_is_due
+from mergeplan.bot.records import Prod, ProdRecord
 from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.service.action import action_settings, run_action
 from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SHOP
 
 LOGIN = "github-actions[bot]"
+STORE = "ann/store"  # the shop's later name
 
 
 class Workflow:
@@ -33,6 +35,7 @@ class Workflow:
         self.outputs = folder / "outputs"
         self.runs = 0
         self.edited: dict[str, Any] = {}
+        self.name = SHOP  # of the repository whose workflow it is
         monkeypatch.setenv("MERGEPLAN_HOME", str(folder / "home"))
         monkeypatch.setenv("MERGEPLAN_PLANNER_COMMAND", json.dumps([sys.executable, "-P", "-S", str(SCRIPT)]))
         monkeypatch.setenv("MERGEPLAN_WRITE_SPACING_SECONDS", "0")
@@ -45,11 +48,12 @@ class Workflow:
         path = self.folder / "event.json"
         path.write_text(text)
         return run_action({
-            "GITHUB_TOKEN": self.github.actions_token(SHOP, read_only=read_only),
+            "GITHUB_TOKEN": self.github.actions_token(self.name, read_only=read_only),
             "GITHUB_API_URL": self.github.url,
             "GITHUB_EVENT_NAME": name,
             "GITHUB_EVENT_PATH": str(path),
-            "GITHUB_REPOSITORY": SHOP,
+            "GITHUB_REPOSITORY": self.name,
+            "GITHUB_REPOSITORY_ID": str(self.number),
             "GITHUB_RUN_ID": str(self.runs),
             "GITHUB_STEP_SUMMARY": str(self.summary),
             "GITHUB_OUTPUT": str(self.outputs),
@@ -96,8 +100,16 @@ class Workflow:
         return self.run("pull_request_target", payload | ({"label": {"name": label}} if label else {}))
 
     def push(self, branch: str = "main", head: str = "") -> int:
-        after = head or self.github.head(SHOP)
-        return self.run("push", {"ref": f"refs/heads/{branch}", "after": after, "repository": {"full_name": SHOP}})
+        after, repository = head or self.github.head(self.name), {"full_name": self.name, "id": self.number}
+        return self.run("push", {"ref": f"refs/heads/{branch}", "after": after, "repository": repository})
+
+    @property
+    def number(self) -> int:
+        return self.github.state.repositories[self.name].id
+
+    def prod(self, key: str) -> ProdRecord:
+        with closing(Inbox(f"sqlite:///{self.folder / 'home' / 'bot.db'}")) as inbox:
+            return inbox.prods.get(key)
 
 
 @contextmanager
@@ -298,3 +310,29 @@ def test_one_job_sees_to_every_project_of_the_repository(tmp_path: Path, monkeyp
         assert {"environment=pr_1", "changed=2", "exit-code=0"} <= set(workflow.outputs.read_text().split())
         workflow.github.commit(SHOP, "change", {"shop/models/orders.sql": "BROKEN\n"}, "More", author="wim")
         assert workflow.pull_request(number, "synchronize") == 1
+
+
+def test_a_scheduled_run_goes_on_with_the_prod_of_a_renamed_repository(workflow: Workflow) -> None:
+    workflow.push()
+    workflow.github.move_repository(SHOP, STORE)
+    workflow.name = STORE
+
+    assert workflow.run("schedule", {"schedule": "0 0 * * *"}) == 0
+    assert workflow.prod(SHOP).state is Prod.READY
+    assert workflow.prod(STORE).state is Prod.UNKNOWN  # it has no records of its own
+
+
+def test_repositories_that_share_a_database_and_a_name_get_their_events_apart(workflow: Workflow) -> None:
+    """The workflow's token of the new one does not see the private one that had its name."""
+    workflow.push()
+    workflow.github.state.repositories[SHOP].private = True
+    workflow.github.move_repository(SHOP, STORE)
+    workflow.github.create_repository(SHOP, PROJECT)
+    workflow.push()
+    new_key = f"{SHOP}.{workflow.number}"
+    assert workflow.prod(new_key).state is Prod.READY
+
+    workflow.name = STORE
+    head = workflow.github.commit(STORE, "main", COLUMN, "A push", author="ann")
+    workflow.push()
+    assert workflow.prod(SHOP).promoted_commit == head != workflow.prod(new_key).promoted_commit
