@@ -36,10 +36,11 @@ _INSERT = DELIVERIES.insert()
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a delivery: whether it is new, and the queue keys that it makes due."""
+    """What became of a delivery: whether it is new, the queue keys that it makes due, and its repository's key."""
 
     fresh: bool
     keys: tuple[str, ...] = ()
+    repository: str = ""
 
 
 class Deliveries:
@@ -118,18 +119,19 @@ class Deliveries:
         return tuple(taken for event in events for taken in self._receive_all([event]))
 
     def rehearse(self, event: Event) -> Taken:
-        """Return what storing a delivery would do, by a transaction that is rolled back."""
-        (key,) = self._repositories.keys_of([Repository(event.repository)])
-        events = self._split_by_project(event if event.owner else replace(event, repository=key))
+        """Return what storing a delivery would do, by a transaction that is rolled back; errors as `receive`."""
+        key = "" if event.owner else self._repositories.foresee_key(event.repository_id, event.repository)
+        events = self._split_by_project(replace(event, repository=key))
         with self._database.undone() as connection:
             old_state = _queue_state(connection)
             stored_guids = set(connection.execute(_KNOWN, {"guids": [delivery.guid for delivery in events]}).scalars())
             fresh = [delivery for delivery in events if delivery.guid not in stored_guids]
             if not fresh:
-                return Taken(fresh=False)
+                return Taken(fresh=False, repository=key)
             self._take_in(connection, fresh)
             new_state = _queue_state(connection)
-        return Taken(fresh=True, keys=tuple(sorted(key for key in new_state if new_state[key] != old_state.get(key))))
+        due = tuple(sorted(due for due in new_state if new_state[due] != old_state.get(due)))
+        return Taken(fresh=True, keys=due, repository=key)
 
     def notice(self, repository: str, number: int, kind: str, head: str = "") -> None:
         """Store news that no webhook brought."""

@@ -51,6 +51,16 @@ class Repositories:
             key = self._seen[number][0]
         return key
 
+    def foresee_key(self, number: int, name: str) -> str:
+        """Return what `find_key` would return, and store nothing; errors as `find_key`."""
+        with self._database.reading() as connection:
+            rows = _read_rows(connection)
+        if not number or number in rows:
+            return self.keys_of([Repository(name, number)])[0]
+        if any(row.name == name for row in rows.values()):
+            raise _is_another(name)
+        return f"{name}.{number}" if any(row.key == name for row in rows.values()) else name
+
     def find_keys(self, names: Mapping[int, str]) -> tuple[str, ...]:
         """Return the keys of repositories by their numbers, without those for which `find_key` raises RequestError."""
         self.note(names)

@@ -76,7 +76,11 @@ def rehearse_delivery(settings: Settings, delivery: Stored) -> tuple[list[str], 
         return [f"Ignored: {event.why}."], True
     lines = [f"{event.kind} of {_format_subject(event)}{f', head {event.head[:12]}' if event.head else ''}."]
     with _open_inbox(settings) as inbox:
-        taken = inbox.deliveries.rehearse(event)
+        try:
+            taken = inbox.deliveries.rehearse(event)
+        except RequestError as error:
+            return [*lines, f"Refused with 503: {error.message}"], False
+        event = replace(event, repository=taken.repository)
         if not taken.fresh:
             return [*lines, f"The delivery {event.guid} is known already: nothing would be done."], True
         lines.append(f"It would make due: {', '.join(taken.keys) or 'nothing'}.")
@@ -150,7 +154,7 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
     if not (settings.is_app or settings.github_token.get_secret_value()):
         return "The next step depends on the pull request: set the variables of the App, or a token, to read it."
     try:
-        gateway = GitHub(settings).repository(event.repository)
+        gateway = GitHub(settings, inbox.repositories.find).repository(event.repository)
         pull, prod = gateway.pull(event.number), inbox.prods.get(event.repository)
         branch = prod.branch or gateway.default_branch
         others = gateway.open_pulls() if pull.is_open and pull.base_ref != branch else ()

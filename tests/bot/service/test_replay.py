@@ -107,3 +107,19 @@ def test_what_would_be_refused_or_ignored_is_told(tmp_path: Path) -> None:
         False,
     )
     assert rehearse_delivery(settings, Stored("g", "star", {})) == (["Ignored: nothing to do for star."], True)
+
+
+def test_a_rehearsal_knows_a_renamed_repository_and_stores_no_name(bench: Bench) -> None:
+    bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.drop("*", times=100)
+    bench.github.move_repository(SHOP, "ann/store")
+    number = bench.github.state.repositories["ann/store"].id
+    payload = open_payload(1, bench.record(1).head) | {"repository": {"full_name": "ann/store", "id": number}}
+    lines, _ = rehearse_delivery(bench.settings, Stored("g-9", "pull_request", payload))
+    other = payload | {"repository": {"full_name": SHOP, "id": number + 1}}
+
+    assert f"It would make due: {SHOP}#1." in lines
+    assert lines[-1] == f"Then nothing: {SHOP}#1 is planned, as it should be."
+    assert rehearse_delivery(bench.settings, Stored("g-9", "pull_request", other))[0][-1].startswith("Refused with 503")
+    assert bench.context.inbox.repositories.find(SHOP).name == SHOP
