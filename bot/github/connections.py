@@ -54,9 +54,11 @@ def _follow_redirects(send: Callable[[Any], RequestsResponse]) -> Callable[[Conn
         response = send(connection)
         for _ in range(REDIRECTS_MAX):
             if response.status not in REDIRECTS:
-                break
+                return response
             connection.url = _find_target(connection, response)
             response = send(connection)
+        if response.status in REDIRECTS:  # PyGithub would follow it without an end, or take it for success
+            raise GitHubFailed(f"GitHub redirected more than {REDIRECTS_MAX} times.")
         return response
 
     return get_response

@@ -12,13 +12,14 @@ import pytest
 from github.Requester import HTTPRequestsConnectionClass
 
 from mergeplan.bot.github.gateway import GitHub, GitHubFailed
+from mergeplan.bot.sandbox.gate import Gate
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 BETWEEN_SECONDS = 20.0
 
 
 @dataclass
-class Gate:
+class Hold:
     """Holds a request between its storing and its sending until the request of another thread has ended."""
 
     path: str = ""
@@ -27,8 +28,8 @@ class Gate:
 
 
 @pytest.fixture(name="gate")
-def _gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    gate, request = Gate(), HTTPRequestsConnectionClass.request
+def _gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hold]:
+    gate, request = Hold(), HTTPRequestsConnectionClass.request
 
     def hold(connection: Any, verb: str, url: str, *rest: Any) -> None:
         request(connection, verb, url, *rest)
@@ -41,7 +42,7 @@ def _gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     gate.path = ""
 
 
-def test_a_pull_request_is_never_read_as_another_one(bench: Bench, gate: Gate) -> None:
+def test_a_pull_request_is_never_read_as_another_one(bench: Bench, gate: Hold) -> None:
     first, second = bench.open(COLUMN, "first"), bench.open(COLUMN, "second")
     bench.idle()
     gateway = GitHub(bench.settings).repository(SHOP)  # nothing is cached yet
@@ -55,7 +56,7 @@ def test_a_pull_request_is_never_read_as_another_one(bench: Bench, gate: Gate) -
         assert (held.result().number, other.number) == (first, second)
 
 
-def test_a_comment_of_one_thread_is_posted_once_beside_another(bench: Bench, gate: Gate) -> None:
+def test_a_comment_of_one_thread_is_posted_once_beside_another(bench: Bench, gate: Hold) -> None:
     first, second = bench.open(COLUMN, "first"), bench.open(COLUMN, "second")
     bench.idle()
     gateway = GitHub(bench.settings).repository(SHOP)  # nothing is cached yet
@@ -112,3 +113,13 @@ def test_a_redirect_to_another_host_is_not_followed(bench: Bench, monkeypatch: p
     bench.github.move_repository(SHOP, "ann/store")
     with pytest.raises(GitHubFailed, match="GitHub redirected to another host: http://localhost:1"):
         GitHub(bench.settings).repository(SHOP).open_pulls()
+
+
+@pytest.mark.parametrize("verb", ["GET", "POST"])  # redirected by 301 and 307
+def test_redirects_without_an_end_are_not_followed(bench: Bench, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    base_url = bench.github.state.base_url
+    client = GitHub(bench.settings).owners.connect(SHOP).client
+    monkeypatch.setattr(Gate, "_follow_move", lambda _gate, path: (path, f"{base_url}{path}/more"))
+    with pytest.raises(GitHubFailed, match="GitHub redirected more than 3 times"):
+        client.requester.requestJsonAndCheck(verb, f"/repos/{SHOP}")
+    assert len([call for call in bench.github.calls if call.status in (301, 307)]) == 4
