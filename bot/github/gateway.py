@@ -190,6 +190,10 @@ class RepositoryGateway:
 
         return self._calls.read(read)
 
+    def check_identity(self) -> None:
+        """Raise GitHubFailed if the name belongs to another repository by now."""
+        self.default_branch_now()
+
     def git_token(self) -> str:
         return self._calls.connection.git_token(self.repository.name)
 

@@ -8,6 +8,9 @@ import pytest
 
 from mergeplan.bot.github.gateway import GitHubFailed
 from mergeplan.bot.inbox.queue import Job, queue_key
+from mergeplan.bot.prod import reconcile
+from mergeplan.bot.prod.decide import Action
+from mergeplan.bot.prod.prod_pass import ProdPass
 from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import Prod, PullState
@@ -188,13 +191,32 @@ def test_nothing_is_done_in_a_repository_that_took_the_name_unseen(bench: Bench)
     bench.github.install_app(SHOP)
     bench.github.commit(SHOP, "change", COLUMN, "A change", author="ann")
     assert number == bench.github.open_pull_request(SHOP, "change", "main", "A change", author="ann")
-    for reconcile, due in ((reconcile_pull, number), (reconcile_prod, 0)):
+    for job, due in ((reconcile_pull, number), (reconcile_prod, 0)):
         with pytest.raises(GitHubFailed, match="`ann/shop` is another repository now"):
-            reconcile(bench.context, Job(queue_key(SHOP, due), SHOP, due, 1, 0, 0))
+            job(bench.context, Job(queue_key(SHOP, due), SHOP, due, 1, 0, 0))
 
     assert not bench.github.comments(SHOP, number)
     assert not bench.github.checks(SHOP, bench.github.pull_request(SHOP, number).head_sha)
     assert bench.record(number).state is PullState.PLANNED
+
+
+def test_a_job_of_prod_asks_nothing_of_a_repository_that_takes_the_name_meanwhile(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An action may take hours; the next one would read the other repository's reviews."""
+    bench.github.faults.drop("*", times=100)
+    bench.github.commit(SHOP, "main", COLUMN, "A push", author="ann")
+
+    def act(current: ProdPass, action: Action) -> None:
+        apply_action(current, action)
+        bench.github.move_repository(SHOP, STORE)
+        bench.github.create_repository(SHOP, PROJECT)
+        bench.github.install_app(SHOP)
+
+    apply_action = reconcile._apply_action
+    monkeypatch.setattr(reconcile, "_apply_action", act)
+    with pytest.raises(GitHubFailed, match="`ann/shop` is another repository now"):
+        reconcile_prod(bench.context, Job(queue_key(SHOP, 0), SHOP, 0, 1, 0, 0))
 
 
 def test_a_recreated_repository_goes_on_with_its_prod(bench: Bench) -> None:
