@@ -98,11 +98,12 @@ class Repositories:
                 if number not in rows and name in holders:
                     taken.append(NameTaken(number, name, holders[name]))
                     continue
-                # The one whose records are under that name is called otherwise now.
-                new_key = f"{name}.{number}" if name in keys else name
-                key = rows[number].key if number in rows else new_key
-                put_rows(connection, REPOSITORIES, [{"id": number, "key": key, "name": name}], update=False)
-                self._seen[number] = key, name
+                if number not in rows:
+                    # The one whose records are under that name is called otherwise now.
+                    key = f"{name}.{number}" if name in keys else name
+                    put_rows(connection, REPOSITORIES, [{"id": number, "key": key, "name": name}], update=False)
+                # Another process may have been first, and have seen another name.
+                self._seen[number] = rows[number].key if number in rows else _read_key(connection, number), name
         return tuple(taken)
 
     def settle(self, taken: NameTaken, holders_name: str | None) -> None:
@@ -137,6 +138,10 @@ class Repositories:
 
 def _is_another(name: str) -> RequestError:
     return RequestError(f"`{name}` is another repository than the one of that name before.")
+
+
+def _read_key(connection: sa.Connection, number: int) -> str:
+    return str(connection.execute(sa.select(REPOSITORIES.c.key).where(REPOSITORIES.c.id == number)).scalar_one())
 
 
 def _read_rows(connection: sa.Connection) -> dict[int, sa.Row[Any]]:

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from mergeplan.bot.github.events import Event, WrittenComment
+from mergeplan.bot.inbox import repositories
 from mergeplan.bot.inbox.database import InboxDatabase
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.repositories import Repositories
@@ -315,3 +316,12 @@ def test_a_name_that_two_repositories_seem_to_have_is_told_by_number(inbox: Inbo
     inbox.repositories.note({1: "ann/store"})
     assert inbox.repositories.keys_of([Repository("ann/store", 1)]) == (SHOP,)
     assert inbox.repositories.keys_of([Repository("ann/store", 2)]) == ("ann/store",)
+
+
+def test_the_key_of_a_repository_is_that_of_the_service_that_saw_it_first(
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one saw it at the same moment, and under another name."""
+    inbox.repositories.note({1: SHOP})
+    monkeypatch.setattr(repositories, "_read_rows", lambda _connection: {})
+    assert Repositories(inbox.database).find_key(1, "ann/store") == SHOP
