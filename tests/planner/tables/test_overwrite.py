@@ -77,7 +77,7 @@ def test_a_run_that_ends_between_two_partitions_is_mended(
     daily.has("9, 'z', NULL", *DAYS)
     first = QUERY.replace("@end_date", "@end_date OR (at IS NULL AND @start_date = date'2026-01-01')")
     daily.run("2026-01-03", written(BY_DAY, first))
-    for name in ("point", "point_back"):
+    for name in ("point_partitions", "point_back"):
         with monkeypatch.context() as patch, pytest.raises(KeyError):
             patch.setattr(hive_files, name, interrupted(getattr(hive_files, name), statement))
             daily.run("2026-01-04", written(BY_DAY, first))
