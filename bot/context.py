@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.git.call import BadCommit, CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout
-from mergeplan.bot.github.gateway import GitHub, RepositoryGateway
+from mergeplan.bot.github.gateway import GitHub, GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.progress import Recorder
 from mergeplan.bot.inbox.queue import Job
@@ -31,6 +31,7 @@ from mergeplan.bot.inbox.runs import Run
 from mergeplan.bot.metrics import RUNS
 from mergeplan.bot.notifications.notifications import Notifications
 from mergeplan.bot.projects import repository_of
+from mergeplan.bot.records import Repository
 from mergeplan.bot.rules import BotConfig, config_of
 from mergeplan.bot.settings import Settings
 from mergeplan.bot.tracing import RunTrace, Tracing
@@ -112,6 +113,20 @@ class BotContext:
     turns: SparkTurns = field(default_factory=SparkTurns)
     _checkouts: dict[tuple[str, str], Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note_repositories(self, repositories: Sequence[Repository]) -> tuple[str, ...]:
+        """Store the present names of repositories, decide whose records a reused name stands for; return their keys.
+
+        One of which GitHub does not tell that yet is left out.
+        """
+        for taken in self.inbox.repositories.note({one.number: one.name for one in repositories if one.number}):
+            try:
+                holders_name = self.github.find_name(taken.holder, taken.name)
+            except (GitHubFailed, GitHubPaused) as error:  # the other repositories go on
+                log.warning("repository_left_out", repository=taken.name, number=taken.number, why=str(error))
+            else:
+                self.inbox.repositories.settle(taken, holders_name)
+        return self.inbox.repositories.keys_of(repositories)
 
     def checkout(self, gateway: RepositoryGateway) -> Checkout:
         with self._lock:

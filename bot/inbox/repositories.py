@@ -78,7 +78,6 @@ class Repositories:
         return tuple(filter(None, keys))
 
     def find(self, key: str) -> Repository:
-        """Return the repository with that key."""
         with self._database.reading() as connection:
             row = connection.execute(sa.select(REPOSITORIES).where(REPOSITORIES.c.key == key)).first()
         return Repository(row.name, row.id) if row else Repository(key)

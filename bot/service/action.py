@@ -19,7 +19,6 @@ from mergeplan.bot.report.comment import job_summary
 from mergeplan.bot.report.markdown import clip_text, inert_text
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.service.logs import start_logging
-from mergeplan.bot.service.repositories import note_repositories
 from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker
 from mergeplan.bot.settings import ACTIONS_LOGIN, Settings, check_for_github, load_settings
@@ -46,7 +45,7 @@ def run_action(environ: Mapping[str, str]) -> int:
         worker.recover()
         worker.retry(passing=True)
         # Of the runs that wait GitHub keeps the last: one of a label may stand in the place of one of a push.
-        keys = note_repositories(context, [Repository(event.repository, event.repository_id)])
+        keys = context.note_repositories([Repository(event.repository, event.repository_id)])
         if not keys:
             raise RequestError(f"GitHub does not tell what became of the earlier repository `{event.repository}`.")
         context.inbox.deliveries.receive(replace(event, label=""))

@@ -27,7 +27,6 @@ from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.projects import project_keys, repository_of
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
-from mergeplan.bot.service.repositories import note_repositories
 from mergeplan.bot.settings import redact_secrets
 from mergeplan.bot.transitions.prods import request_build
 from mergeplan.planner.errors import MergeplanError
@@ -330,7 +329,7 @@ class Worker:
         """
         queue_keys = () if owner else tuple(map(repository_of, self.context.inbox.queue.repositories()))
         names = [self.context.inbox.repositories.find(key).name for key in queue_keys]
-        keys = note_repositories(self.context, self.context.github.repositories(owner, names))
+        keys = self.context.note_repositories(self.context.github.repositories(owner, names))
         folders = self.context.settings.project_folders
         return tuple(project for key in dict.fromkeys([*queue_keys, *keys]) for project in project_keys(key, folders))
 

@@ -15,7 +15,7 @@ STORE = "ann/store"
 
 
 @pytest.fixture(name="moved")
-def _moved(sandbox: Sandbox) -> Sandbox:
+def _move(sandbox: Sandbox) -> Sandbox:
     sandbox.move_repository(SHOP, STORE)
     return sandbox
 

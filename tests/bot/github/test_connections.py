@@ -75,7 +75,7 @@ def test_a_comment_of_one_thread_is_posted_once_beside_another(bench: Bench, gat
 
 
 @pytest.fixture(name="moved")
-def _moved(bench: Bench) -> Bench:
+def _move(bench: Bench) -> Bench:
     """The shop under another name, which the bot has not heard of."""
     bench.github.faults.drop("*", times=100)
     bench.github.move_repository(SHOP, "ann/store")
