@@ -92,14 +92,22 @@ class PlanComment:
     digest: str = ""
 
 
+RESTATED = "restated"
+
+
 @dataclass(frozen=True)
 class PendingOverride:
-    """A person's category that the planner has not stored yet."""
+    """A person's category that the planner has not stored yet.
+
+    With the category `restated`, `model` is a selector of unedited models, and `days` (`START..END`, '' for all) are
+    computed again in new tables.
+    """
 
     model: str
     category: str
     who: str
     head: str
+    days: str = ""
 
 
 @dataclass(frozen=True)

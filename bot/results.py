@@ -212,7 +212,8 @@ def find_skips(plan: PlanView) -> tuple[ModelChange, ...]:
 
 def direct_changes(plan: PlanView | None) -> tuple[ModelChange, ...]:
     """Return the models that the pull request itself edits and that a person may categorise."""
-    return tuple(model for model in plan.models if model.change == "direct") if plan else ()
+    models = plan.models if plan else ()
+    return tuple(model for model in models if model.change == "direct" and model.rule != "restated")
 
 
 def view_changes(plan: PlanView) -> tuple[ModelChange, ...]:

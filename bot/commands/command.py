@@ -27,6 +27,7 @@ class Command:
     dry_run: bool = False
     select: tuple[str, ...] = ()  # selectors of models
     days: tuple[str, str] = ("", "")  # from and to, both included
+    copy: bool = False  # of a restatement: in new tables, which the merge promotes
     project: str = ""  # the folder of the one project that it is for
 
 

@@ -51,6 +51,8 @@ class Gatekeeper:
         if self.is_open(prod, first):
             return Gate()
         for index, step in enumerate(later, start=1):
+            if self._get_record(steps[index - 1]).restates:
+                break  # what it restates is in no tree: with a later step it would be lost
             if self._changes_nothing(prod, step) or self._was_shown_and_approved(prod, step):
                 return Gate(is_open=False, through=index)
         return Gate(is_open=False, noted=self._is_noted(prod, first))

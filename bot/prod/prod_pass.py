@@ -86,6 +86,8 @@ class ProdPass:
         return prod_steps(self.checkout.first_parents(prod.commit, head), self.merges)
 
     def is_untouched(self, prod: ProdRecord, step: Step) -> bool:
+        if step.number and self.record(step.number).restates:
+            return False
         paths = self.checkout.diff_paths(prod.promoted_commit or prod.commit, step.commit)
         return changes_no_model(paths, self.checkout.project)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mergeplan.bot.budgets import DiffRules, cost_limits, diff_arguments
 from mergeplan.bot.projects import inside
-from mergeplan.bot.pull_parts import PendingOverride
+from mergeplan.bot.pull_parts import RESTATED, PendingOverride
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.snapshot.environment import PROD
@@ -24,7 +24,7 @@ def plan_arguments(
 ) -> tuple[str, ...]:
     """Return the planner's arguments for a pull request; models in the `edited_files` must open."""
     words = pending_overrides(record)
-    overrides = [part for word in words for part in ("--categorize", f"{word.model}={word.category}")]
+    overrides = [part for word in words for part in _override_arguments(word)]
     by = ["--who", words[0].who] if words else []
     skips = skips_backfill(record, config)
     skip = ["--skip-backfill"] if skips else []
@@ -54,6 +54,12 @@ def plan_arguments(
         physical,
         *(f"--must-open={path}" for path in edited_files),
     )
+
+
+def _override_arguments(override: PendingOverride) -> tuple[str, ...]:
+    if override.category != RESTATED:
+        return "--categorize", f"{override.model}={override.category}"
+    return (f"--restate-copy={override.model}" + (f"={override.days}" if override.days else ""),)
 
 
 def skips_backfill(record: PullRecord, config: BotConfig) -> bool:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import ClassVar
 
 from mergeplan.bot.inflight import is_concerned
+from mergeplan.bot.pull_parts import RESTATED
 from mergeplan.bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, PullState
 
 
@@ -113,7 +114,9 @@ def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Next:
     if record.state is PullState.SKIPPED and not record.wishes.again:
         return MakePlan("No label keeps it from being planned any more.")
     if record.wishes.overrides:
-        return MakePlan(f"{record.wishes.overrides[0].who} categorized a change.")
+        first = record.wishes.overrides[0]
+        what = "restated rows" if first.category == RESTATED else "categorized a change"
+        return MakePlan(f"{first.who} {what}.")
     if record.wishes.again:
         return MakePlan("Requested again.")
     if record.is_unreadable:

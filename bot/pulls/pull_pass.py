@@ -123,6 +123,6 @@ class PullPass:
 
     def is_untouched(self, record: PullRecord, base: str, merge: Merge) -> bool:
         """Return True for a change of no model, where no planner has anything to take back either."""
-        if record.environment.exists or self.prod.state is not Prod.READY:
+        if record.environment.exists or record.restates or self.prod.state is not Prod.READY:
             return False
         return changes_no_model(self.checkout.diff_paths(base, merge.commit), self.checkout.project)

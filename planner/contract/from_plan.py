@@ -212,7 +212,13 @@ def _build_remark(blocker: Blocker) -> Remark:
 
 
 def _override_row(override: Override, ended_by: str = "") -> OverrideRow:
-    at = override.at.isoformat() if override.at else None
+    at, days = override.at.isoformat() if override.at else None, override.restates
+    bounds = (moment.isoformat() if moment else "" for moment in (days.start, days.end)) if days else ()
     return OverrideRow(
-        model=override.model, category=str(override.category), who=override.who, at=at, ended_by=ended_by
+        model=override.model,
+        category=str(override.category),
+        who=override.who,
+        at=at,
+        ended_by=ended_by,
+        restates="..".join(bounds),
     )

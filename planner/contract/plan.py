@@ -38,6 +38,11 @@ class OverrideRow(Data):
     category: Category = Field(description="what the person chose")
     who: str = Field(default="", description="the person, as `--who` named them")
     at: str | None = Field(default=None, description="when, in ISO 8601; null before it is stored")
+    restates: str = Field(
+        default="",
+        description="of a restatement in a copy, the days that are computed again: `START..END`, UTC, half-open, "
+        "empty on a side without a bound; '' for a category",
+    )
     ended_by: str = Field(
         default="",
         description="of an unused one, what changed since: `base`, which has another version of the model now, or "

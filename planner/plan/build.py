@@ -23,8 +23,8 @@ from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_gap
 from mergeplan.planner.plan.blockers import find_unwritable_names, history_lost
 from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
-from mergeplan.planner.plan.category.override import overrides_for
-from mergeplan.planner.plan.change import Adoption
+from mergeplan.planner.plan.category.override import list_unrestated, overrides_for, restatements_for
+from mergeplan.planner.plan.change import Adoption, Days
 from mergeplan.planner.plan.change import Blocker as Blocker
 from mergeplan.planner.plan.change import Category as Category
 from mergeplan.planner.plan.change import Change as Change
@@ -117,7 +117,7 @@ class Request:
     window: Window
     categories: Mapping[str, Category] = field(default_factory=dict)
     skip_backfill: bool = False
-    who: str = ""  # whose categories they are
+    who: str = ""  # whose categories and restatements they are
     naming: Naming = DEFAULT  # what new tables and the environment's views are called
     expires_at: datetime | None = None  # of the environment
     forward: ForwardOnly = NOT_ASKED
@@ -129,6 +129,8 @@ class Request:
     adopted: Mapping[str, Adoption] = field(default_factory=dict)  # model that prod lacks -> table that holds its rows
     shapes: ShapeMemory = NO_MEMORY  # queries that earlier plans analysed
     refuted: Mapping[str, str] = field(default_factory=dict)  # claim with which Spark's analyzer disagrees -> why
+    restated: Mapping[str, Days] = field(default_factory=dict)  # model that keeps its text -> days computed again
+    restated_at: datetime | None = None  # when a person asked for that, UTC
 
 
 def build_plan(
@@ -174,7 +176,7 @@ def build_plan(
         changes=tuple(map(as_removed, changes)),
         views=view_changes(target, new),
         blockers=(*decided.blockers, *lost, *gone),
-        warnings=decided.warnings,
+        warnings=(*decided.warnings, *list_unrestated(request.restated, base.snapshots, decided.changes)),
         overrides=decided.used_overrides,
         unused_overrides=_find_unused_overrides(overrides, decided.used_overrides, changes),
         parents=graph.parents,
@@ -245,6 +247,10 @@ def _decide_changes(
         options = (limited, since, request.naming, request.forward, request.empty_backfill, request.adopted)
         return decide_all_models(Inputs(graph, base, known_state, overrides, *options, request.shapes, request.refuted))
 
+    if request.restated:
+        at = request.restated_at or request.window.now
+        other = (override for override in overrides if not (override.restates and override.model in request.restated))
+        overrides = (*other, *restatements_for(base.snapshots, request.restated, request.who, at))
     decided = decide_with(overrides, table_state)
     if request.categories:
         # An override names the fingerprints of the change that it is about, and these are known once it is decided.
@@ -416,8 +422,13 @@ def _check_views(new: Environment, base: Environment) -> None:
 def _find_unused_overrides(
     overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...]
 ) -> tuple[Override, ...]:
-    open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - {override.model for override in used}
-    return tuple(override for override in overrides if override.model in open_models)
+    used_models = {override.model for override in used}
+    open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - used_models
+    return tuple(
+        override
+        for override in overrides
+        if override.model in open_models or (override.restates and override.model not in used_models)
+    )
 
 
 def _set_owner(change: Change, owners: Mapping[str, str]) -> Change:

@@ -57,15 +57,28 @@ class Columns:
 
 
 @dataclass(frozen=True)
+class Days:
+    """A time [start, end) in UTC; None is unbounded."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(frozen=True)
 class Override:
-    """A person's category for one change of one model; it holds while both fingerprints stay the same."""
+    """A person's category for one change of one model; it holds while both fingerprints stay the same.
+
+    With `restates` it is about a model that nobody edited: its rows of these days are computed again, in a new table.
+    It holds while the base shows the same table.
+    """
 
     model: str
     category: Category
-    old: str  # Fingerprint.text in the base environment, '' when the model is not there
-    new: str  # Fingerprint.text of the change it is about
+    old: str  # Fingerprint.text in the base environment, '' when the model is not there; with `restates` its version
+    new: str  # Fingerprint.text of the change it is about; '' with `restates`
     who: str = ""
     at: datetime | None = None  # UTC
+    restates: Days | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +147,11 @@ class Change:
         snapshot = self.new or self.old
         assert snapshot is not None
         return snapshot.kind
+
+    @property
+    def is_restated(self) -> bool:
+        """True for a model that nobody edited, and whose rows are computed again in a new table."""
+        return self.override is not None and self.override.restates is not None
 
     @property
     def is_first_load(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.category.categorize import fingerprint_of
@@ -101,6 +101,15 @@ def assign_own_rows(candidate: Candidate, override: Override) -> Snapshot:
     differing = replace(fresh, meaning=replace(fresh.meaning, rows=rows))
     is_new = fresh.version != candidate.old.version
     return differing if is_new else name_version(candidate.inputs, differing, candidate.parents)
+
+
+def assign_restated_rows(candidate: Candidate, override: Override) -> Snapshot:
+    """Return the snapshot with rows that no other version has, because a person wants them to be computed again."""
+    fresh, days = candidate.fresh, override.restates
+    assert fresh.meaning is not None
+    rows = digest(fresh.meaning.rows, "restated", override.old, f"{override.at}", encode_text(days))[:24]
+    restated = replace(fresh, meaning=replace(fresh.meaning, rows=rows))
+    return name_version(candidate.inputs, restated, candidate.parents)
 
 
 def assign_refuted_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], claim: str) -> Snapshot:

@@ -14,6 +14,7 @@ from mergeplan.planner.intervals import Timeline, build_timeline, intersect_inte
 from mergeplan.planner.model.graph import Graph, graph_of, reach_names
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan.change import Days
 from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end, earliest_moment, whole_start
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -74,9 +75,13 @@ class Past:
 
 
 def graph_with_outer_tables(shown_snapshots: Mapping[str, Snapshot]) -> Graph:
-    models = {name: snapshot.model for name, snapshot in shown_snapshots.items()}
+    return add_outer_tables({name: snapshot.model for name, snapshot in shown_snapshots.items()})
+
+
+def add_outer_tables(models: Mapping[str, Model]) -> Graph:
+    """Return the graph of models and of the tables that they read and no model defines."""
     outer = {read for model in models.values() for read in model.depends_on} - models.keys()
-    return graph_of(models | {name: Model(name, Kind.EXTERNAL, "", 0, "") for name in outer})
+    return graph_of({**models} | {name: Model(name, Kind.EXTERNAL, "", 0, "") for name in outer})
 
 
 def cascade_models(
@@ -106,6 +111,22 @@ def cascade_models(
     return frozenset(restated), tuple(left_out)
 
 
+def find_computed(graph: Graph, names: Collection[str]) -> frozenset[str]:
+    """Return these models, and in place of those that are not computed into a table, their nearest readers that are."""
+    computed, pending, seen = set[str](), list(names), set[str]()
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        model = graph.models.get(name)
+        if model is not None and model.kind.is_stored and not model.kind.is_seed:
+            computed.add(name)
+        else:
+            pending += [reader for reader, parents in graph.parents.items() if name in parents]
+    return frozenset(computed)
+
+
 def _why_not(model: Model, is_prods: bool) -> str:
     if model.kind.is_seed:
         return "its rows are those of its file"
@@ -116,7 +137,7 @@ def _why_not(model: Model, is_prods: bool) -> str:
     return "prod shows the same table: restate it in prod" if is_prods else ""
 
 
-def interval_in_window(model: Model, window: Window) -> Timeline:
+def interval_in_window(model: Model, window: Window | Days) -> Timeline:
     """Return the time of a model in a window, in whole units of the model.
 
     A model that is computed as a whole gets all time, and one that reads itself all time from the start on.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mergeplan.planner.plan.build import Category, Override
+from mergeplan.planner.plan.change import Days
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.transaction import Database
 
@@ -18,12 +19,20 @@ class Overrides:
         with self._database.reading() as tx:
             statement = tx.select(overrides).where(overrides.c.environment == environment)
             rows = tx.execute(statement.order_by(overrides.c.model, overrides.c.old, overrides.c.new)).all()
-            return tuple(Override(row.model, Category(row.category), row.old, row.new, row.who, row.at) for row in rows)
+            return tuple(
+                Override(
+                    row.model, Category(row.category), row.old, row.new, row.who, row.at,
+                    Days(row.since, row.until) if row.restates else None,
+                )
+                for row in rows
+            )  # fmt: skip
 
     def record(self, environment: str, override: Override) -> None:
         """Keep an override, in place of an earlier one of the same change; dated now when it bears no date."""
-        row = {"environment": environment, "model": override.model, "old": override.old}
+        row: dict[str, object] = {"environment": environment, "model": override.model, "old": override.old}
         row |= {"new": override.new, "category": override.category.value, "who": override.who}
+        days = override.restates
+        row |= {"restates": days is not None, "since": days and days.start, "until": days and days.end}
         with self._database.writing() as tx:
             tx.put(t.overrides, [{**row, "at": override.at or tx.now()}])
 

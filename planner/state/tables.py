@@ -254,6 +254,9 @@ overrides = sa.Table(
     sa.Column("category", sa.String(40), nullable=False),
     sa.Column("who", NAME, nullable=False),
     sa.Column("at", Utc),
+    sa.Column("restates", sa.Boolean),  # true: of a model that nobody edited; NULL in rows of earlier versions
+    sa.Column("since", Utc),  # the days that it restates, from and up to
+    sa.Column("until", Utc),
 )
 
 # Runs that a scheduler gave an id, so that it can ask what became of each model.

@@ -161,7 +161,14 @@ def estimate(change: str) -> dict[str, Any]:
 
 
 def override_of(said: dict[str, Any]) -> dict[str, Any]:
-    return {"model": said["model"], "category": said["category"], "who": said["who"], "at": None, "ended_by": ""}
+    return {
+        "model": said["model"],
+        "category": said["category"],
+        "who": said["who"],
+        "at": None,
+        "restates": "",
+        "ended_by": "",
+    }
 
 
 def overridden(state: dict[str, Any], name: str, now: dict[str, str]) -> dict[str, Any]:

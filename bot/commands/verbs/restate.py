@@ -5,20 +5,26 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date
+from functools import partial
 
 from mergeplan.bot.budgets import cost_limits
 from mergeplan.bot.commands.command import SELECTOR, Command, Line, Mistake
-from mergeplan.bot.commands.facts import require_environment
-from mergeplan.bot.commands.form import Form, Request, Start, ask_planner
+from mergeplan.bot.commands.facts import Facts, require_environment, require_open
+from mergeplan.bot.commands.form import Form, Request, Start, ask_planner, report_plan
+from mergeplan.bot.pull_parts import RESTATED, PendingOverride
+from mergeplan.bot.records import Answer, PullRecord, PullState
 from mergeplan.bot.report.markdown import LIST_LIMIT, code, fit_lines, inert_text, name_list
 from mergeplan.bot.report.words import work_words
 from mergeplan.bot.results import PlannerOutcome
+from mergeplan.bot.transitions.requests import add_override
 from mergeplan.planner.contract.result import ResultLine
 
 
 def _parse_line(line: Line) -> Command | Mistake:
-    """Read a selector, then `--start` and `--end` in any order."""
-    parts = [part for word in line.words for part in word.split("=", 1)]
+    """Read a selector, then `--start`, `--end` and `--copy` in any order."""
+    words = line.words
+    in_copy = words[1:].count("--copy") == 1
+    parts = [part for word in words if not (in_copy and word == "--copy") for part in word.split("=", 1)]
     if not parts or not SELECTOR.fullmatch(parts[0].lower()) or len(parts) % 2 == 0:
         return line.mistake("It takes models, and days after `--start` and `--end`.")
     options = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -27,7 +33,9 @@ def _parse_line(line: Line) -> Command | Mistake:
     if wrong := next((day for day in options.values() if not _is_day(day)), ""):
         return line.mistake(f"`{wrong}` is no day.")
     days = (options.get("--start", ""), options.get("--end", ""))
-    return replace(line.command, model=parts[0].lower(), days=days)
+    if all(days) and days[0] > days[1]:
+        return line.mistake(f"`{days[1]}` comes before `{days[0]}`.")
+    return replace(line.command, model=parts[0].lower(), days=days, copy=in_copy)
 
 
 def _is_day(text: str) -> bool:
@@ -37,8 +45,17 @@ def _is_day(text: str) -> bool:
         return False
 
 
+def _refusal_reason(command: Command, facts: Facts) -> str:
+    return require_open(command, facts) if command.copy else require_environment(command, facts)
+
+
 def _start_command(request: Request) -> Start:
     command, record = request.command, request.record
+    if command.copy:
+        span = "..".join(command.days) if any(command.days) else ""
+        override = PendingOverride(command.model, RESTATED, request.who, record.head, span)
+        sentence = f"The rows of {code(command.model)} are computed again, in tables that the merge promotes."
+        return Start(sentence, transition=partial(add_override, override=override), waits_for="plan")
     days = (f"{option}={day}" for option, day in zip(("--start", "--end"), command.days, strict=True) if day)
     models = f"--restate-model={command.model}"
     limits = cost_limits(record, request.budget)
@@ -57,16 +74,28 @@ def _format_reply(outcome: PlannerOutcome, result: ResultLine) -> str:
     return "\n".join([done, *fit_lines(skip_lines, LIST_LIMIT)])
 
 
+def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
+    plan = record.outcome.plan if record.outcome else None
+    if plan is None or record.state is not PullState.PLANNED:
+        return report_plan(answer, record)
+    names = [model.name for model in plan.models if model.rule == "restated"]
+    remarks = [f"- {inert_text(warning.message)}" for warning in plan.warnings if " in a copy: " in warning.message]
+    done = f"Restated in new tables: {name_list(names)}. The merge promotes them." if names else "Nothing is restated."
+    return replace(answer, ok=bool(names), sentence="\n".join([done, *fit_lines(remarks, LIST_LIMIT)]))
+
+
 RESTATE = Form(
-    usage="/restate SELECTOR [--start DAY] [--end DAY]",
+    usage="/restate SELECTOR [--start DAY] [--end DAY] [--copy]",
     does="computes [rows of the environment's own tables again](guides/restatement.md#in-other-environments), of "
-    "these models and what is downstream, within the budget; prod's tables are never touched",
+    "these models and what is downstream, within the budget; prod's tables are never touched. With `--copy`: rows of "
+    "unedited models, in [new tables that the merge promotes](guides/restatement.md#in-a-pull-request)",
     example="/restate shop.orders --start 2026-01-01 --end 2026-01-07",
     needs="write",
-    rejected="no environment is built",
+    rejected="no environment is built, or with `--copy` the pull request is closed",
     parse=_parse_line,
-    rule=require_environment,
+    rule=_refusal_reason,
     start=_start_command,
     tree="merged",
     reply=_format_reply,
+    finish=_finish_answer,
 )

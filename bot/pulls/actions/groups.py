@@ -71,7 +71,7 @@ def _plan_head(current: PullPass, record: PullRecord) -> Finished | None:
         return failure_result("The group's commit is gone: the merge queue made another one.", "Conflict")
     changed = checkout.diff_paths(base, commit)
     current.update(lambda stored: replace(stored, group=replace(stored.group, tree=tree, base_sha=base)))
-    if changes_no_model(changed, checkout.project):
+    if changes_no_model(changed, checkout.project) and not record.restates:
         return None
     if not current.context.has_project(checkout, commit):
         return current.context.no_project(checkout, "A merge")

@@ -76,11 +76,19 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += [_blocker_text(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
     for override in {unused.model: unused for unused in plan.unused_overrides}.values():  # the latest of each model
-        if override.model in edited:
+        if override.model in edited or override.restates:
+            what = "restatement" if override.restates else "category"
             parts.append(
-                _note_text(f"The category of `{override.model}` no longer applies: {_end_words(plan, override)}.")
+                _note_text(f"The {what} of `{override.model}` no longer applies: {_end_words(plan, override)}.")
             )
     return Group(*parts)
+
+
+MODIFIED = {
+    ChangeKind.DIRECT: "Directly Modified",
+    ChangeKind.RESTATED: "Restated",
+    ChangeKind.METADATA: "Metadata Updated",
+}
 
 
 def _end_words(plan: Plan, override: Override) -> str:
@@ -201,16 +209,21 @@ def _models_tree(plan: Plan) -> LineTree:
         ("Added", ChangeKind.ADDED, "green"),
         ("Removed", ChangeKind.REMOVED, "red"),
         ("Directly Modified", ChangeKind.DIRECT, "magenta"),
+        ("Restated", ChangeKind.RESTATED, "magenta"),
         ("Metadata Updated", ChangeKind.METADATA, "cyan"),
         ("Indirectly Modified", ChangeKind.INDIRECT, "blue"),
     )
     for title, kind, style in sections:
-        names = sorted(change.name for change in plan.changes if change.change is kind)
+        names = sorted(change.name for change in plan.changes if _shown_kind(change) is kind)
         if names:
             branch = root.add(Text(f"{title}:", style=f"bold {style}"))
             for name in names:
                 branch.add(Text(display_name(plan, name), style=style))
     return root
+
+
+def _shown_kind(change: Change) -> ChangeKind:
+    return ChangeKind.RESTATED if change.is_restated else change.change
 
 
 def _render_decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
@@ -227,7 +240,7 @@ def _render_decisions(plan: Plan, *, diffs: bool) -> Iterator[RenderableType]:
             yield from _render_diff(change.diff)
             yield Text()
         title, style = TITLES[change.category], STYLES[change.category]
-        modified = "Directly Modified" if change.change is ChangeKind.DIRECT else "Metadata Updated"
+        modified = MODIFIED[_shown_kind(change)]
         title += PREVIEWED if change.preview else ""
         head = Text.assemble(f"{modified}: {display_name(plan, change.name)} ", (f"({title})", f"bold {style}"))
         tree = LineTree(head)

@@ -29,7 +29,8 @@ GROUPS = {
     "Applying": "auto_apply explain no_prompts then_run",
     "Categories": "categories forward_only effective_from enable_preview allow_destructive allow_additive",
     "Which models": "select others_from include_unmodified strict must_open",
-    "Which days": "start end restate backfill min_intervals no_gaps ignore_cron skip_backfill empty_backfill",
+    "Which days": "start end restate restate_copy backfill min_intervals no_gaps ignore_cron skip_backfill "
+    "empty_backfill",
     "Checks before anything is computed": "skip_tests rerun_tests skip_linter refresh max_bytes max_seconds",
     "Comparisons and diffs": "no_diff diff_rendered detail unmasked seconds rows physical_plan",
 }
@@ -73,6 +74,13 @@ GROUPS = {
     multiple=True,
     metavar="SELECTOR",
     help="Recompute these models and all models downstream.",
+)
+@click.option(
+    "--restate-copy",
+    "restate_copy",
+    multiple=True,
+    metavar="SELECTOR[=START..END]",
+    help="Recompute unchanged models in new tables, which a merge promotes.",
 )
 @click.option(
     "--select-model", "select", multiple=True, metavar="SELECTOR", help="Plan the changes of these models only."

@@ -14,13 +14,19 @@ from datetime import UTC, datetime
 
 from mergeplan.planner.errors import ProjectError, ProjectErrors
 from mergeplan.planner.fingerprint import digest, encode_text
-from mergeplan.planner.intervals import Timeline, build_timeline
+from mergeplan.planner.intervals import Timeline, build_timeline, subtract_intervals
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.blockers import find_column_problem, readers_of_removed
 from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, compare_digests, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.later_form import verdict_by_forms
-from mergeplan.planner.plan.category.override import apply_override, insists_on_breaking, override_of
+from mergeplan.planner.plan.category.override import (
+    apply_override,
+    build_restated_verdict,
+    find_restatement,
+    insists_on_breaking,
+    override_of,
+)
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
 from mergeplan.planner.plan.category.self_reading import follow_old_snapshot, keep_old_meaning
 from mergeplan.planner.plan.category.settled import settle
@@ -39,11 +45,13 @@ from mergeplan.planner.plan.new_table import (
     analyze_query,
     assign_own_rows,
     assign_refuted_rows,
+    assign_restated_rows,
     build_new_snapshot,
     empty_if_requested,
     has_own_start,
     holds_part,
 )
+from mergeplan.planner.plan.restatement import interval_in_window
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -68,7 +76,8 @@ def decide_all_models(inputs: Inputs) -> Decisions:
 
 def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Decision:
     old = inputs.base.get(model.name)
-    if old is not None and not _takes_columns_by_place(inputs, model, parents):
+    is_restated = old is not None and find_restatement(inputs, old) is not None
+    if old is not None and not is_restated and not _takes_columns_by_place(inputs, model, parents):
         if _is_as_before(inputs, model, old, parents):
             return Decision(old)
         settled = settle(inputs, model, old, parents)
@@ -96,7 +105,8 @@ def _decide_by_analysis(
     inputs: Inputs, model: Model, old: Snapshot | None, analysis: Analysis, parents: Mapping[str, Decision]
 ) -> Decision:
     edited = old is not None and is_edited(old.model, model)
-    if old is not None and analysis.fingerprint == old.fingerprint and not edited and _keep_tables(inputs, parents):
+    is_alike = old is not None and analysis.fingerprint == old.fingerprint and not edited
+    if old is not None and is_alike and _keep_tables(inputs, parents) and not find_restatement(inputs, old):
         # the parents' edit touches no part of the fingerprint
         return Decision(inputs.base[model.name])
     fresh = build_new_snapshot(inputs, model, analysis, parents)
@@ -122,6 +132,9 @@ def _decide_change(candidate: Candidate) -> Decision:
     if override is None and (reason := find_refutation(candidate, seen_rows)):
         return _decide_refuted(candidate, seen_rows, reason)
     by_rule = verdict_by_forms(candidate, seen_rows, verdict_by_rule(candidate, seen_rows))
+    restatement = None if candidate.edited else find_restatement(candidate.inputs, candidate.old)
+    if restatement and by_rule.category not in REBUILT:
+        return _decide_restated(candidate, restatement)
     # A person overrules every rule, including a model's or a plan's request for forward-only.
     verdict = apply_override(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
     if override and insists_on_breaking(by_rule, override):
@@ -144,6 +157,16 @@ def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Dec
     return _complete_change(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict, None), None)
 
 
+def _decide_restated(candidate: Candidate, override: Override) -> Decision:
+    """Decide a model whose rows a person wants computed again: its new table takes the other days from the old one."""
+    candidate = replace(candidate, fresh=assign_restated_rows(candidate, override))
+    seen = OverParents(candidate.fresh.raw)
+    decision = _rebuilt_or_kept(candidate, seen, build_restated_verdict(override), override)
+    decision = _complete_change(candidate, seen, decision, override)
+    assert decision.change is not None
+    return replace(decision, change=replace(decision.change, change=ChangeKind.DIRECT))
+
+
 def _complete_change(
     candidate: Candidate, seen: OverParents, decision: Decision, override: Override | None
 ) -> Decision:
@@ -152,7 +175,7 @@ def _complete_change(
     change = replace(
         decision.change,
         override=override,
-        copies=_time_to_copy(decision.change, old, seen),
+        copies=_time_to_copy(replace(decision.change, override=override), old, seen),
         preview=decision.change.shares is None and holds_part(inputs, candidate.model, candidate.parents),
         effect=decision.effect,
         unchanged=tuple((comparison.model, comparison.columns) for comparison in seen.unchanged),
@@ -197,6 +220,9 @@ def _time_to_copy(change: Change, old: Snapshot, seen_parents: OverParents) -> T
         return change.forward.rows if change.recomputed and change.forward and change.kind.is_by_time else ()
     if not change.recomputed:
         return ()
+    if change.override and change.override.restates:
+        days, by_time = change.override.restates, change.kind.is_by_time
+        return subtract_intervals(ALWAYS, interval_in_window(old.model, days)) if by_time else ()
     # A table that an override or a comparison kept does not hold what its query would return: nothing is copied from
     # it. Rows that a forward-only change kept are meant to stay if only the layout changes.
     if old.forced and not (laid_out and old.is_mixed):

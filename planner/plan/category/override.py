@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.plan.category.categorize import EVERY, Verdict
-from mergeplan.planner.plan.category.decision import Candidate
-from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
+from mergeplan.planner.plan.category.decision import Candidate, Inputs
+from mergeplan.planner.plan.change import Blocker, Category, Change, ChangeKind, Days, Override
 from mergeplan.planner.plan.forward_only import why_not
+from mergeplan.planner.snapshot.snapshot import Snapshot
 
 CHOICES = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
 
@@ -18,7 +20,7 @@ def overrides_for(changes: Iterable[Change], categories: Mapping[str, Category],
 
     Raise RequestError unless each names a directly changed model and is breaking, non-breaking or forward-only.
     """
-    direct = {change.name: change for change in changes if change.change is ChangeKind.DIRECT}
+    direct = {change.name: change for change in changes if is_edit(change)}
     overrides = []
     for name, category in categories.items():
         if category not in CHOICES:
@@ -39,6 +41,61 @@ def overrides_for(changes: Iterable[Change], categories: Mapping[str, Category],
     return tuple(overrides)
 
 
+def is_edit(change: Change) -> bool:
+    return change.change is ChangeKind.DIRECT and not change.is_restated
+
+
+def restatements_for(
+    snapshots: Mapping[str, Snapshot], days_by_model: Mapping[str, Days], who: str, at: datetime
+) -> tuple[Override, ...]:
+    """Return overrides that compute the rows of models again, in new tables, where the base's `snapshots` allow it."""
+    return tuple(
+        Override(name, Category.BREAKING, snapshots[name].version, "", who, at, days)
+        for name, days in days_by_model.items()
+        if not _why_not_restated(snapshots.get(name))
+    )
+
+
+def list_unrestated(
+    names: Iterable[str], snapshots: Mapping[str, Snapshot], changes: Iterable[Change]
+) -> list[Blocker]:
+    """Return a warning for each of these models that a plan does not restate in a copy, with the reason."""
+    restated = {change.name for change in changes if change.is_restated}
+    warnings = []
+    for name in names:
+        if name not in restated:
+            anyway = "it has a new table here anyway", f"`--restate-model {name}` computes its rows again."
+            reason, hint = _why_not_restated(snapshots.get(name)) or anyway
+            warnings.append(Blocker(f"`{name}` is not restated in a copy: {reason}. {hint}"))
+    return warnings
+
+
+def _why_not_restated(snapshot: Snapshot | None) -> tuple[str, str] | None:
+    """Return why a table cannot be computed again beside the old one, as a clause, and a hint; None if it can."""
+    if snapshot is None:
+        return "prod does not have it yet", "A new model is computed as a whole."
+    if snapshot.model.policy.disable_restatement:
+        return "its `disable_restatement` is true", "Leave it out."
+    if snapshot.kind.keeps_history:
+        return "its table holds rows that its query no longer returns", "Restate it in prod."
+    if snapshot.forced:
+        return "its table keeps rows of an earlier change", "Restate it in prod."
+    return None
+
+
+def find_restatement(inputs: Inputs, old: Snapshot) -> Override | None:
+    """Return the last request to compute the rows of this very table again."""
+    about = (override for override in reversed(inputs.overrides) if override.restates and override.model == old.name)
+    return next((override for override in about if override.old == old.version and not old.forced), None)
+
+
+def build_restated_verdict(override: Override) -> Verdict:
+    who, days = f"@{override.who}" if override.who else "Somebody", override.restates
+    assert days is not None
+    bounds = [f" {word} {at:%Y-%m-%d %H:%M}" for word, at in (("from", days.start), ("up to", days.end)) if at]
+    return Verdict(Category.BREAKING, "restated", f"{who} restates its rows{''.join(bounds)}.", EVERY)
+
+
 def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Override | None:
     """Return the last category that a person chose for this very change.
 
@@ -46,7 +103,11 @@ def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Overri
     person has judged the new difference, and the rules decide again.
     """
     about = (candidate.model.name, candidate.old.fingerprint.text, candidate.fresh.fingerprint.text)
-    chosen = (override for override in reversed(overrides) if (override.model, override.old, override.new) == about)
+    chosen = (
+        override
+        for override in reversed(overrides)
+        if not override.restates and (override.model, override.old, override.new) == about
+    )
     return next(chosen, None) if candidate.edited else None
 
 
@@ -56,6 +117,8 @@ def end_of(override: Override, changes: Iterable[Change]) -> str:
     `base` says that the base has another version of the model now; `edit` says that the model or a parent was edited.
     """
     change = next((change for change in changes if change.name == override.model), None)
+    if override.restates:
+        return "edit" if change and change.change is ChangeKind.DIRECT else "base"
     return "base" if change and change.old and change.old.fingerprint.text != override.old else "edit"
 
 

@@ -15,9 +15,11 @@ from mergeplan.planner.parsing.files.catalogs import check_views
 from mergeplan.planner.parsing.files.environments import environment_ttl, naming_of
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.plan.build import Category, Plan, Request, build_plan
+from mergeplan.planner.plan.change import Days
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import exposures_hit
 from mergeplan.planner.plan.forward_only import ForwardOnly
+from mergeplan.planner.plan.restatement import add_outer_tables, find_computed
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.plan.selected_changes import find_unselected, select_models
@@ -48,6 +50,8 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
         select=_qualify_selectors(options.select, catalog),
         backfill=_qualify_selectors(options.backfill, catalog),
         restate=_qualify_selectors(options.restate, catalog),
+        restate_copy=tuple(_resolve_copy(text, work) for text in options.restate_copy),
+        restated_at=options.restated_at or (work.now.isoformat() if options.restate_copy else None),
         allow_destructive=_qualify_selectors(options.allow_destructive, catalog),
         allow_additive=_qualify_selectors(options.allow_additive, catalog),
         environment=parse_environment_name(options.environment or work.project.config.default_target_environment),
@@ -65,6 +69,36 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
     )
 
 
+def _resolve_copy(text: str, work: Workspace) -> str:
+    """Return `selector=start..end` with its moments in ISO 8601, '' where unbounded; raise RequestError."""
+    selector, _, days = text.partition("=")
+    first, dots, last = days.partition("..")
+    if not selector or (days and not dots):
+        raise RequestError(f"`{text}` names no days.", hint="Write MODEL, or MODEL=2026-01-01..2026-01-31.")
+    start, end = parse_moment(first or None, work.now), parse_moment(last or None, work.now, end=True)
+    if start and end and start >= end:
+        raise RequestError(f"The end `{last}` does not come after the start `{first}`.")
+    (qualified,) = _qualify_selectors([selector], work.project.catalogs.default)
+    return f"{qualified}={start.isoformat() if start else ''}..{end.isoformat() if end else ''}"
+
+
+def _read_copies(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> dict[str, Days]:
+    """Return the days to compute again by model; the readers of a table that is never computed stand for it.
+
+    Raise RequestError where nothing is computed from what is selected.
+    """
+    graph, copies = add_outer_tables(models), dict[str, Days]()
+    for text in options.restate_copy:
+        selector, _, days = text.partition("=")
+        start, end = (datetime.fromisoformat(moment) if moment else None for moment in days.split(".."))
+        selected = select(graph, [selector], git_change_finder(work.project))
+        names = find_computed(graph, selected)
+        if not names:
+            raise RequestError(f"Nothing is computed from `{selector}`.", hint="`mergeplan dag` shows who reads whom.")
+        copies |= dict.fromkeys(names, Days(start, end))
+    return copies
+
+
 def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...]:
     return tuple(strip_default_catalog(selector, catalog) for selector in selectors)
 
@@ -72,6 +106,7 @@ def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...
 def _check_together(options: PlanOptions) -> None:
     """Raise RequestError for options that are valid alone but not together."""
     about_changes = {
+        "--restate-copy": options.restate_copy,
         "--categorize": options.categories,
         "--skip-backfill": options.skip_backfill,
         "--overrides-from": options.overrides_from,
@@ -107,6 +142,9 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
     store = work.store
     if options.restate:
         return _plan_restatement(work, options)
+    if options.restate_copy and options.environment == PROD:
+        message = "`--restate-copy` is for other environments: prod's own tables are restated."
+        raise RequestError(message, hint="Use `--restate-model`.")
     overrides = store.overrides.list_for(options.environment)
     if options.overrides_from:
         overrides = (*overrides, *store.overrides.list_for(options.overrides_from))
@@ -178,6 +216,8 @@ def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Mo
         diff_rendered=options.diff_rendered,
         shapes=work.shapes,
         refuted=work.store.refuted_claims.all(),
+        restated=_read_copies(work, options, models),
+        restated_at=datetime.fromisoformat(options.restated_at) if options.restated_at else None,
     )
 
 

@@ -112,6 +112,9 @@ def test_a_category_is_written_in_several_ways() -> None:
         ("/restate a.b --since 2026-01-01", "Write `--start` and `--end`"),
         ("/restate a.b --start 2026-01-01 --start 2026-01-02", "each once"),
         ("/restate a.b --end 2026-02-30", "`2026-02-30` is no day"),
+        ("/restate a.b --start 2026-01-02 --end 2026-01-01", "`2026-01-01` comes before"),
+        ("/restate a.b --copy --copy", "Write `--start` and `--end`"),
+        ("/restate --copy", "It takes models, and days"),
         ("/restate $(id)", "It takes models, and days"),
         ("/ok-to-plan", "needs the full SHA"),
         ("/ok-to-plan 4f2a9c", "needs the full SHA"),
@@ -159,6 +162,16 @@ def test_models_are_restated_for_days_that_are_given_in_any_way() -> None:
     ]
 
     assert found == [("tag:pii+", ("2026-01-01", "2026-01-07"), 0), ("shop.*", ("", ""), 0), ("", ("", ""), 3)]
+
+
+def test_a_restatement_in_a_copy_is_told_by_its_word() -> None:
+    text = "/restate shop.* --copy --start=2026-01-01\n/restate shop.* --end 2026-01-07 --copy"
+    commands = [command for command in read_commands(text) if isinstance(command, Command)]
+
+    assert [(command.copy, command.days) for command in commands] == [
+        (True, ("2026-01-01", "")),
+        (True, ("", "2026-01-07")),
+    ]
 
 
 def test_a_model_may_be_given_by_its_last_part() -> None:

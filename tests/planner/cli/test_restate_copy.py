@@ -1,0 +1,74 @@
+"""Restating in a copy on a real Spark: another environment shows the new rows, prod the old ones until the merge."""
+
+from __future__ import annotations
+
+import pytest
+
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from tests.planner.cli.conftest import CommandLine
+from tests.planner.cli.test_restate import AT, batches, mergeplan, raw, restate  # noqa: F401 - a fixture
+from tests.planner.shop import rows
+
+COPY = "--restate-copy=default.raw=2026-01-02..2026-01-02"
+BY_DAY = "SELECT day(day), count(*) FROM {}.daily GROUP BY 1 ORDER BY 1"
+
+
+def test_a_copy_is_computed_looked_at_and_promoted_for_nothing(
+    mergeplan: CommandLine,  # noqa: F811
+    engine: SparkEngine,
+) -> None:
+    copied = restate(mergeplan, "dev", COPY, "--who", "ann")
+
+    assert copied.code == 0, copied.out + copied.err
+    assert ("shop.daily", ["2026-01-02", "2026-01-03"]) in batches(copied)
+    assert rows(engine, BY_DAY.format("shop__dev")) == [(1, 1), (2, 2), (3, 1)]
+    assert rows(engine, BY_DAY.format("shop")) == [(1, 1), (2, 1), (3, 1)]
+    assert (rows(engine, "SELECT n FROM shop__dev.total"), rows(engine, "SELECT n FROM shop.total")) == ([(4,)], [(3,)])
+    merged = restate(mergeplan, "--overrides-from", "dev")
+    assert (batches(merged), merged.result["promotion"]["spark_jobs"]) == ([], 0)
+    assert rows(engine, BY_DAY.format("shop")) == [(1, 1), (2, 2), (3, 1)]
+    assert rows(engine, "SELECT n FROM shop.total") == [(4,)]
+    assert restate(mergeplan, "--overrides-from", "dev").result["plan"]["models"] == []
+
+
+@pytest.mark.prove
+def test_a_later_plan_keeps_it_until_the_model_is_edited(mergeplan: CommandLine, engine: SparkEngine) -> None:  # noqa: F811
+    restate(mergeplan, "dev", COPY)
+    mergeplan.edit("models/total.sql", "count(*) AS n", "count(*) + 1 AS n")
+    kept = restate(mergeplan, "dev")
+    assert (batches(kept), rows(engine, "SELECT n FROM shop__dev.total")) == (
+        [("shop.total", batches(kept)[0][1])],
+        [(5,)],
+    )
+
+    mergeplan.edit("models/daily.sql", "SELECT id, day", "SELECT id + 1 AS id, day")
+    edited = restate(mergeplan, "dev")
+    (ended,) = edited.result["plan"]["unused_overrides"]
+    assert (ended["model"], ended["ended_by"]) == ("shop.daily", "edit")
+    assert ended["restates"] == "2026-01-02T00:00:00+00:00..2026-01-03T00:00:00+00:00"
+
+
+@pytest.mark.prove
+def test_it_is_taken_back_by_reset(mergeplan: CommandLine, engine: SparkEngine) -> None:  # noqa: F811
+    restate(mergeplan, "dev", COPY)
+    back = restate(mergeplan, "dev", "--categorize", "shop.daily=reset")
+
+    assert back.result["plan"]["views"]["dropped"] == ["shop__dev.daily", "shop__dev.total"]  # prod's are shown again
+    assert rows(engine, BY_DAY.format("shop")) == [(1, 1), (2, 1), (3, 1)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("prod", COPY), "`--restate-copy` is for other environments: prod's own tables are restated."),
+        (("dev", "--restate-copy=shop.daily=monday"), "`shop.daily=monday` names no days."),
+        (("dev", "--restate-copy=shop.daily=2026-01-03..2026-01-02"), "The end `2026-01-02` does not come after"),
+        (("dev", COPY, "-r", "shop.daily"), "`--restate-model` does not go with `--restate-copy`"),
+        (("dev", "--restate-copy=shop.nothing"), "`shop.nothing` selects no model."),
+    ],
+)
+def test_what_cannot_be_asked_is_said(mergeplan: CommandLine, arguments: tuple[str, ...], said: str) -> None:  # noqa: F811
+    refused = mergeplan("plan", *arguments, "--no-prompts", *AT)
+
+    assert refused.code == 1
+    assert said in refused.out + refused.err
