@@ -220,7 +220,19 @@ def as_spark_reads(tree: exp.Expr) -> exp.Expr:
         if inner := _inner_subquery(membership):
             membership.set("query", None)
             membership.set("expressions", [inner])
+    for values in tree.find_all(exp.Values):
+        _name_values(values)
     return tree
+
+
+def _name_values(values: exp.Values) -> None:
+    """Take the alias of `VALUES 1, 2 AS t (a)` from the last row, which sqlglot gives it, to the table."""
+    last, alias = values.expressions[-1], values.args.get("alias") or exp.TableAlias()
+    row = last.expressions if isinstance(last, exp.Tuple) else []
+    if len(row) == 1 and isinstance(row[0], exp.Alias) and not alias.this:
+        alias.set("this", row[0].args["alias"])
+        values.set("alias", alias)
+        last.set("expressions", [row[0].this])
 
 
 def without_double_brackets(tree: exp.Expr) -> exp.Expr:
