@@ -37,11 +37,13 @@ def format_reply(row: CommandRow, answers: Sequence[Answer], state: str, project
 
 
 def withdraw_answer(answer: Answer, record: PullRecord) -> Answer:
-    """Return the answer to a /categorize as it stands: withdrawn once the plan says that its category has ended."""
+    """Return the answer to a /categorize or /restate as it stands: withdrawn once the plan says that it has ended."""
     plan = record.outcome.plan if record.outcome else None
-    if plan is None or not answer.ok or not answer.text.startswith("/categorize "):
+    if plan is None or not answer.ok or not answer.text.startswith(("/categorize ", "/restate ")):
         return answer
-    ended = next((unused for unused in plan.unused_overrides if answer.model in ("", unused.model)), None)
+    is_restated = answer.text.startswith("/restate ")
+    about = (unused for unused in plan.unused_overrides if bool(unused.restates) is is_restated)
+    ended = next((unused for unused in about if answer.model in ("", unused.model)), None)
     if ended is None:
         return answer
     why = f"**No longer applies to {code(ended.model)}**, because {override_end_words(ended)}."

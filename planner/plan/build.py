@@ -131,6 +131,7 @@ class Request:
     refuted: Mapping[str, str] = field(default_factory=dict)  # claim with which Spark's analyzer disagrees -> why
     restated: Mapping[str, Days] = field(default_factory=dict)  # model that keeps its text -> days computed again
     restated_at: datetime | None = None  # when a person asked for that, UTC
+    restate_warnings: tuple[str, ...] = ()  # of selectors that chose no model for that
 
 
 def build_plan(
@@ -176,7 +177,11 @@ def build_plan(
         changes=tuple(map(as_removed, changes)),
         views=view_changes(target, new),
         blockers=(*decided.blockers, *lost, *gone),
-        warnings=(*decided.warnings, *list_unrestated(request.restated, base.snapshots, decided.changes)),
+        warnings=(
+            *decided.warnings,
+            *map(Blocker, request.restate_warnings),
+            *list_unrestated(request.restated, base.snapshots, decided.changes),
+        ),
         overrides=decided.used_overrides,
         unused_overrides=_find_unused_overrides(overrides, decided.used_overrides, changes),
         parents=graph.parents,

@@ -82,21 +82,26 @@ def _resolve_copy(text: str, work: Workspace) -> str:
     return f"{qualified}={start.isoformat() if start else ''}..{end.isoformat() if end else ''}"
 
 
-def _read_copies(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> dict[str, Days]:
-    """Return the days to compute again by model; the readers of a table that is never computed stand for it.
+def _read_copies(
+    work: Workspace, options: PlanOptions, models: Mapping[str, Model]
+) -> tuple[dict[str, Days], tuple[str, ...]]:
+    """Return the days to compute again by model, and a warning for each selector from which nothing is computed.
 
-    Raise RequestError where nothing is computed from what is selected.
+    The readers of a table that is never computed stand for it.
     """
-    graph, copies = add_outer_tables(models), dict[str, Days]()
+    graph, copies, warnings = add_outer_tables(models), dict[str, Days](), list[str]()
     for text in options.restate_copy:
         selector, _, days = text.partition("=")
         start, end = (datetime.fromisoformat(moment) if moment else None for moment in days.split(".."))
-        selected = select(graph, [selector], git_change_finder(work.project))
-        names = find_computed(graph, selected)
+        try:
+            names = find_computed(graph, select(graph, [selector], git_change_finder(work.project)))
+        except RequestError as error:
+            warnings.append(f"Nothing is restated in a copy: {error.message}")
+            continue
         if not names:
-            raise RequestError(f"Nothing is computed from `{selector}`.", hint="`mergeplan dag` shows who reads whom.")
+            warnings.append(f"Nothing is restated in a copy: no table is computed from `{selector}`.")
         copies |= dict.fromkeys(names, Days(start, end))
-    return copies
+    return copies, tuple(warnings)
 
 
 def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...]:
@@ -200,6 +205,7 @@ def _check_default(work: Workspace, target: Environment) -> None:
 
 
 def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
+    copies, warnings = _read_copies(work, options, models)
     only = select(graph_of(models), options.backfill, git_change_finder(work.project)) if options.backfill else None
     return Request(
         _build_window(work, options),
@@ -216,7 +222,8 @@ def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Mo
         diff_rendered=options.diff_rendered,
         shapes=work.shapes,
         refuted=work.store.refuted_claims.all(),
-        restated=_read_copies(work, options, models),
+        restated=copies,
+        restate_warnings=warnings,
         restated_at=datetime.fromisoformat(options.restated_at) if options.restated_at else None,
     )
 

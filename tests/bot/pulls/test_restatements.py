@@ -57,6 +57,8 @@ def test_days_are_computed_again_looked_at_and_promoted_for_nothing(make_bench: 
     assert [new == old for new, old in zip(copied, before, strict=True)] == [True, False, True, True]
     assert rows(bench.home, ALL.format("shop")) == before
     assert "wim restates its rows from 2026-01-02" in bench.plan(number)
+    bench.say(number, "/restate shop.nothing --copy", author="wim")
+    assert "- Nothing is restated in a copy: `shop.nothing` selects no model." in bench.replies(number)[-1]
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
     promoted = bench.record(number)

@@ -57,6 +57,14 @@ def test_it_is_taken_back_by_reset(mergeplan: CommandLine, engine: SparkEngine) 
     assert rows(engine, BY_DAY.format("shop")) == [(1, 1), (2, 1), (3, 1)]
 
 
+def test_a_selector_of_no_model_is_a_warning(mergeplan: CommandLine) -> None:  # noqa: F811
+    """A plan that a typing error lets fail would block a pull request."""
+    planned = mergeplan("plan", "dev", "--restate-copy=shop.nothing", "--no-prompts", "--output", "json", *AT)
+
+    (warning,) = planned.result["plan"]["warnings"]
+    assert warning["message"].startswith("Nothing is restated in a copy: `shop.nothing` selects no model.")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -64,7 +72,6 @@ def test_it_is_taken_back_by_reset(mergeplan: CommandLine, engine: SparkEngine) 
         (("dev", "--restate-copy=shop.daily=monday"), "`shop.daily=monday` names no days."),
         (("dev", "--restate-copy=shop.daily=2026-01-03..2026-01-02"), "The end `2026-01-02` does not come after"),
         (("dev", COPY, "-r", "shop.daily"), "`--restate-model` does not go with `--restate-copy`"),
-        (("dev", "--restate-copy=shop.nothing"), "`shop.nothing` selects no model."),
     ],
 )
 def test_what_cannot_be_asked_is_said(mergeplan: CommandLine, arguments: tuple[str, ...], said: str) -> None:  # noqa: F811
