@@ -180,10 +180,12 @@ def build_plan(
         warnings=(
             *decided.warnings,
             *map(Blocker, request.restate_warnings),
-            *list_unrestated(request.restated, base.snapshots, decided.changes),
+            *list_unrestated(request.restated, base.snapshots, changes),
         ),
         overrides=decided.used_overrides,
-        unused_overrides=_find_unused_overrides(overrides, decided.used_overrides, changes),
+        unused_overrides=_find_unused_overrides(
+            overrides, decided.used_overrides, changes, _shared_tables(target, base)
+        ),
         parents=graph.parents,
         comparisons=tuple(
             comparison
@@ -424,15 +426,25 @@ def _check_views(new: Environment, base: Environment) -> None:
             raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
 
 
+def _shared_tables(target: Environment, base: Environment) -> frozenset[str]:
+    shown = target.snapshots.items()
+    return frozenset(name for name, old in shown if name in base.snapshots and base.snapshots[name].table == old.table)
+
+
 def _find_unused_overrides(
-    overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...]
+    overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...], shared: frozenset[str]
 ) -> tuple[Override, ...]:
+    """Return the overrides of changes that are others now, and the restatements that ended.
+
+    A restatement of which the environment shows the base's table was merged, or its end was told and applied.
+    """
     used_models = {override.model for override in used}
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - used_models
     return tuple(
         override
         for override in overrides
-        if override.model in open_models or (override.restates and override.model not in used_models)
+        if override.model in open_models
+        or (override.restates and override.model not in used_models and override.model not in shared)
     )
 
 

@@ -59,8 +59,11 @@ def restatements_for(
 def list_unrestated(
     names: Iterable[str], snapshots: Mapping[str, Snapshot], changes: Iterable[Change]
 ) -> list[Blocker]:
-    """Return a warning for each of these models that a plan does not restate in a copy, with the reason."""
-    restated = {change.name for change in changes if change.is_restated}
+    """Return a warning for each of these models that a plan does not restate in a copy, with the reason.
+
+    One whose new table has no rows yet is computed as a whole, and needs no warning.
+    """
+    restated = {change.name for change in changes if change.is_restated or change.missing == change.needed != ()}
     warnings = []
     for name in names:
         if name not in restated:

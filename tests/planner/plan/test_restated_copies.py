@@ -14,6 +14,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Category, Days
+from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, external, make_plan, model, project, promote
 
@@ -87,11 +88,15 @@ def test_after_the_merge_the_table_is_as_before_for_everybody() -> None:
     merged = Environment("prod", plan.new.snapshots, plan.new.views, 2, plan.id, NOW)
     _, loaded = promote(models)
 
-    assert make_plan(models, PR, merged, loaded, words=plan.overrides).changes == ()
+    there = replace(PR, snapshots=plan.new.snapshots, revision=1)
+    later = make_plan(models, there, merged, loaded, words=plan.overrides)
+    assert (later.changes, later.unused_overrides) == ((), ())
 
 
 REFUSED = {
-    "prod does not have it yet": model("s.new", "SELECT 1 AS id"),
+    "its table holds rows that its query no longer returns": model(
+        "s.log", "SELECT id FROM s.raw", Kind.INCREMENTAL_UNMANAGED, start=day("2026-01-01")
+    ),
     "its `disable_restatement` is true": replace_settings(DAILY, {"disable_restatement": True}),
 }
 
@@ -99,11 +104,10 @@ REFUSED = {
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_cannot_be_restated_in_a_copy_is_said(reason: str) -> None:
     refused = REFUSED[reason]
-    prod, loaded = promote(project(RAW, *([] if "yet" in reason else [refused])))
-    plan = make_plan(project(RAW, refused), PR, prod, loaded, restated={refused.name: DAYS})
+    plan = restate(project(RAW, refused), name=refused.name)
 
     assert [warning.message.partition(": ")[2].startswith(f"{reason}.") for warning in plan.warnings] == [True]
-    assert [change.rule for change in plan.changes] == (["added"] if "yet" in reason else [])
+    assert plan.changes == ()
 
 
 def test_what_is_recomputed_anyway_is_not_copied() -> None:
@@ -112,6 +116,19 @@ def test_what_is_recomputed_anyway_is_not_copied() -> None:
     prod, loaded = promote(models)
     edited = models | {"s.daily": replace(DAILY, sql=DAILY.sql.replace("id,", "id + 1 AS id,"))}
     plan = make_plan(edited, PR, prod, loaded, restated={"s.daily": DAYS})
+    (change,) = plan.changes
+    assert change.new
+    built = Loaded({**loaded.timelines, change.new.table: change.needed}, loaded.complete | {change.new.table})
+    again = make_plan(edited, PR, prod, built, restated={"s.daily": DAYS})
 
-    assert [(change.rule == "restated", change.copies) for change in plan.changes] == [(False, ())]
-    assert "it has a new table here anyway" in plan.warnings[0].message
+    assert (change.rule == "restated", change.copies, plan.warnings) == (False, (), ())
+    assert "it has a new table here anyway" in again.warnings[0].message  # and its rows may be old
+
+
+def test_a_reader_that_is_selected_too_follows_without_a_warning() -> None:
+    models = project(RAW, DAILY, TOTAL)
+    prod, loaded = promote(models)
+    plan = make_plan(models, PR, prod, loaded, restated={"s.daily": DAYS, "s.total": DAYS})
+
+    assert [change.rule == "restated" for change in plan.changes] == [True, False]
+    assert plan.warnings == ()
