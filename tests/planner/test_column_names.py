@@ -80,8 +80,11 @@ def can_have(name: str) -> bool:
 
 
 def is_free(name: str) -> bool:
-    """True for a name that the format can have, and that no plain column of the models has."""
-    return can_have(name) and name.lower() not in {"a", "b", "x", "y", "c", "at", "nested"}
+    """True for a name that the format can have, and that no plain column of the models has.
+
+    `İ` is the one letter that is two in lower case: Spark does not take the two for the one.
+    """
+    return can_have(name) and "İ" not in name and name.lower() not in {"a", "b", "x", "y", "c", "at", "nested"}
 
 
 def literal(name: str) -> str:
