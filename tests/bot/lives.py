@@ -11,7 +11,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,10 +129,13 @@ class World:
         self.alive.append(Life(number, branch, self.chance.randint(0, 5), broken, heads=[self._head(number)]))
 
     def _leads_to_prod(self, life: Life) -> bool:
-        """Return True if its base is the prod branch, or the branch of a life for which that holds."""
-        base = self.scene.github.pull_request(self.name, life.number).base_ref
+        """Return True if its base is the prod branch, or the branch of an open life for which that holds."""
+        github = self.scene.github
+        base = github.pull_request(self.name, life.number).base_ref
         below = next((other for other in self.alive if other.branch == base), None)
-        return base == "main" or (below is not None and self._leads_to_prod(below))
+        if below is None or github.pull_request(self.name, below.number).state != "open":  # it landed by itself
+            return base == "main"
+        return self._leads_to_prod(below)
 
     def _act(self, life: Life) -> None:
         if life.steps <= 0:
@@ -218,7 +221,8 @@ class World:
     def _reopen(self, life: Life) -> None:
         self.scene.github.close(self.name, life.number, author="wim")
         time.sleep(self.chance.choice((0.0, 0.5)))
-        self.scene.github.reopen(self.name, life.number, author="wim")
+        with suppress(ApiError):  # the layer above was merged meanwhile, and this one with it
+            self.scene.github.reopen(self.name, life.number, author="wim")
 
     def _move(self, life: Life) -> None:
         """It gets the prod branch as its base, or that of a life that does not stand on it."""
