@@ -12,6 +12,7 @@ from github.Repository import Repository
 from mergeplan.bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
 from mergeplan.bot.github.patience import READ_TRIES, GitHubFailed, GitHubPaused, call_patiently, is_passing
 from mergeplan.bot.github.polling import MOST_PAGES, Polls
+from mergeplan.bot.records import Repository as NamedRepository
 from mergeplan.bot.settings import redact_secrets
 
 T = TypeVar("T")
@@ -21,8 +22,9 @@ WRITE_TRIES = 3
 class Calls:
     """What every verb of one repository's gateway is made with."""
 
-    def __init__(self, name: str, owners: Owners, polls: Polls, secrets: Sequence[str]) -> None:
-        self.name = name
+    def __init__(self, repository: NamedRepository, owners: Owners, polls: Polls, secrets: Sequence[str]) -> None:
+        self.repository = repository
+        self.name = repository.name
         self._owners = owners
         self._polls = polls
         self._secrets = secrets

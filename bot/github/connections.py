@@ -1,4 +1,4 @@
-"""What the connections of PyGithub 2.10 lack for a service of many threads, whose repositories are renamed.
+"""Make the connections of PyGithub 2.10 fit for a service with many threads, and for renamed repositories.
 
 - `request` stores verb, address and body on the connection, and `getresponse` sends them. Between the two another
   thread may store its own: that request is sent twice, the first never, and both threads read the same answer.

@@ -87,7 +87,7 @@ class Event:
     numbers: tuple[int, ...] = ()  # GitHub's, of `repositories`
     trace: str = ""  # the W3C traceparent of its taking in, ours
     project: str | None = None  # the label of the one project that it is about; None: of all in the repository
-    repository_id: int = 0  # GitHub's number of the repository, which stays when it is renamed; 0 where it is not told
+    repository_id: int = 0  # GitHub's number, which stays when it is renamed; 0 if the payload lacks it
 
 
 @dataclass(frozen=True)

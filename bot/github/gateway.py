@@ -57,7 +57,7 @@ class GitHub:
             "lazy": True,  # an object known by its number costs no call until something of it is read
         }
         self._lock = threading.Lock()
-        self._known: dict[str, RepositoryGateway] = {}
+        self._gateways: dict[str, RepositoryGateway] = {}
         self._polls = Polls()
         self._login = settings.bot_login
         self._links = links_of(settings)
@@ -69,12 +69,12 @@ class GitHub:
         self.owners.connect(repository.name)
         login = self.login()
         with self._lock:
-            known = self._known.get(key)
-            if known is None or known.repository != repository:
-                calls = Calls(repository.name, self.owners, self._polls, self._settings.secrets())
-                known = RepositoryGateway(key, repository, calls, login, self._settings, self._links)
-                self._known[key] = known
-            return known
+            gateway = self._gateways.get(key)
+            if gateway is None or gateway.repository != repository:
+                calls = Calls(repository, self.owners, self._polls, self._settings.secrets())
+                gateway = RepositoryGateway(key, calls, login, self._settings, self._links)
+                self._gateways[key] = gateway
+            return gateway
 
     def login(self) -> str:
         """Return the author of the bot's own comments: `slug[bot]`, or the token's user."""
@@ -153,11 +153,9 @@ def _ask_name(connection: OwnerConnection, number: int) -> str:
 class RepositoryGateway:
     """What the bot does in one repository, for the project whose key is `name`."""
 
-    def __init__(
-        self, name: str, repository: Repository, calls: Calls, login: str, settings: Settings, links: PageLinks
-    ) -> None:
+    def __init__(self, name: str, calls: Calls, login: str, settings: Settings, links: PageLinks) -> None:
         self.name = name
-        self.repository = repository
+        self.repository = calls.repository
         self.folder = folder_of(name, settings.project_folders)
         self.project = self.folder if len(settings.project_folders) > 1 else ""  # its name among them
         self.login = login

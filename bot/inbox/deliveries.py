@@ -36,7 +36,7 @@ _INSERT = DELIVERIES.insert()
 
 @dataclass(frozen=True)
 class Taken:
-    """What became of a delivery: whether it is new, the queue keys that it makes due, and its repository's key."""
+    """The result of a delivery: whether it is new, the queue keys that it makes due, and its repository's key."""
 
     fresh: bool
     keys: tuple[str, ...] = ()

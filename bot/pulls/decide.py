@@ -115,8 +115,8 @@ def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Next:
         return MakePlan("No label keeps it from being planned any more.")
     if record.wishes.overrides:
         first = record.wishes.overrides[0]
-        what = "restated rows" if first.category == RESTATED else "categorized a change"
-        return MakePlan(f"{first.who} {what}.")
+        action = "restated rows" if first.category == RESTATED else "categorized a change"
+        return MakePlan(f"{first.who} {action}.")
     if record.wishes.again:
         return MakePlan("Requested again.")
     if record.is_unreadable:

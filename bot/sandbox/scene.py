@@ -13,7 +13,7 @@ from mergeplan.bot.sandbox.webhooks import Site
 
 
 class Scene:
-    """What is there before anybody acts; a change sends the webhooks that GitHub would send."""
+    """The people, repositories and installations; a change sends the webhooks that GitHub would send."""
 
     def __init__(self, site: Site) -> None:
         self.site = site

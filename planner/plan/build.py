@@ -177,11 +177,7 @@ def build_plan(
         changes=tuple(map(as_removed, changes)),
         views=view_changes(target, new),
         blockers=(*decided.blockers, *lost, *gone),
-        warnings=(
-            *decided.warnings,
-            *map(Blocker, request.restate_warnings),
-            *list_unrestated(request.restated, base.snapshots, changes),
-        ),
+        warnings=(*decided.warnings, *_find_unrestated(request, base, changes)),
         overrides=decided.used_overrides,
         unused_overrides=_find_unused_overrides(
             overrides, decided.used_overrides, changes, _shared_tables(target, base)
@@ -426,6 +422,11 @@ def _check_views(new: Environment, base: Environment) -> None:
             raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
 
 
+def _find_unrestated(request: Request, base: Environment, changes: tuple[Change, ...]) -> tuple[Blocker, ...]:
+    warnings = list_unrestated(request.restated, base.snapshots, changes)
+    return (*map(Blocker, request.restate_warnings), *warnings)
+
+
 def _shared_tables(target: Environment, base: Environment) -> frozenset[str]:
     shown = target.snapshots.items()
     return frozenset(name for name, old in shown if name in base.snapshots and base.snapshots[name].table == old.table)
@@ -436,7 +437,7 @@ def _find_unused_overrides(
 ) -> tuple[Override, ...]:
     """Return the overrides of changes that are others now, and the restatements that ended.
 
-    A restatement of which the environment shows the base's table was merged, or its end was told and applied.
+    A restatement of which the environment shows the base's table was merged, or has ended in an earlier plan.
     """
     used_models = {override.model for override in used}
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - used_models

@@ -96,10 +96,10 @@ def _keep_history(old: History, new: History) -> History:
 
     For a snapshot of dbt these are its strategy and its column of times, too: dbt goes on with the table that is there.
     """
-    kept = replace(old, columns=new.columns, invalidates_deleted=new.invalidates_deleted)
+    history = replace(old, columns=new.columns, invalidates_deleted=new.invalidates_deleted)
     if old.dbt is None or new.dbt is None:
-        return kept
-    return replace(kept, updated_at=new.updated_at, dbt=replace(old.dbt, since=new.dbt.since))
+        return history
+    return replace(history, updated_at=new.updated_at, dbt=replace(old.dbt, since=new.dbt.since))
 
 
 def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomputes: bool) -> Snapshot:

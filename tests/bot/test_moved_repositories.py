@@ -36,13 +36,13 @@ def plan_comments(bench: Bench, repository: str, number: int) -> list[Comment]:
     return [c for c in bench.github.comments(repository, number) if "mergeplan:plan" in c.body]
 
 
-@pytest.mark.parametrize("told", ["webhook", "timer"])
-def test_a_renamed_repository_keeps_its_plans_and_its_prod(bench: Bench, told: str) -> None:
+@pytest.mark.parametrize("source", ["webhook", "timer"])
+def test_a_renamed_repository_keeps_its_plans_and_its_prod(bench: Bench, source: str) -> None:
     number = bench.open(COLUMN)
     bench.idle()
     built, prod = len(bench.calls("plan")), bench.context.inbox.prods.get(SHOP)
     bench.github.move_repository(SHOP, STORE)
-    if told == "timer":
+    if source == "timer":
         bench.github.faults.drop("*", times=100)
     merge(bench, STORE, number)
     bench.github.faults.clear()
@@ -249,7 +249,7 @@ def _token_bench(make_bench: Callable[..., Bench]) -> Bench:
     return bench
 
 
-def test_a_token_follows_a_rename_that_no_webhook_told(token_bench: Bench) -> None:
+def test_a_token_follows_a_rename_without_a_webhook(token_bench: Bench) -> None:
     bench = token_bench
     number = bench.open(COLUMN)
     sweep(bench)

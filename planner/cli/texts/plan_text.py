@@ -77,9 +77,9 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
     for override in {unused.model: unused for unused in plan.unused_overrides}.values():  # the latest of each model
         if override.model in edited or override.restates:
-            what = "restatement" if override.restates else "category"
+            subject = "restatement" if override.restates else "category"
             parts.append(
-                _note_text(f"The {what} of `{override.model}` no longer applies: {_end_words(plan, override)}.")
+                _note_text(f"The {subject} of `{override.model}` no longer applies: {_end_words(plan, override)}.")
             )
     return Group(*parts)
 

@@ -160,9 +160,9 @@ def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Dec
 def _decide_restated(candidate: Candidate, override: Override) -> Decision:
     """Decide a model whose rows a person wants computed again: its new table takes the other days from the old one."""
     candidate = replace(candidate, fresh=assign_restated_rows(candidate, override))
-    seen = OverParents(candidate.fresh.raw)
-    decision = _rebuilt_or_kept(candidate, seen, build_restated_verdict(override), override)
-    decision = _complete_change(candidate, seen, decision, override)
+    seen_rows = OverParents(candidate.fresh.raw)
+    decision = _rebuilt_or_kept(candidate, seen_rows, build_restated_verdict(override), override)
+    decision = _complete_change(candidate, seen_rows, decision, override)
     assert decision.change is not None
     return replace(decision, change=replace(decision.change, change=ChangeKind.DIRECT))
 

@@ -48,12 +48,12 @@ def test_a_pull_request_is_never_read_as_another_one(bench: Bench, gate: Hold) -
     gateway = GitHub(bench.settings).repository(SHOP)  # nothing is cached yet
     gate.path = f"/pulls/{first}"
     with ThreadPoolExecutor() as pool:
-        held = pool.submit(gateway.pull, first)
+        first_call = pool.submit(gateway.pull, first)
         assert gate.stored.wait(BETWEEN_SECONDS)
         other = gateway.pull(second)
         gate.ended.set()
 
-        assert (held.result().number, other.number) == (first, second)
+        assert (first_call.result().number, other.number) == (first, second)
 
 
 def test_a_comment_of_one_thread_is_posted_once_beside_another(bench: Bench, gate: Hold) -> None:
@@ -63,11 +63,11 @@ def test_a_comment_of_one_thread_is_posted_once_beside_another(bench: Bench, gat
     gate.path = f"/issues/{first}/comments"
     with ThreadPoolExecutor() as pool:
         repository = gateway._calls.repo
-        held = pool.submit(repository.get_issue(first).create_comment, "for the first")
+        first_call = pool.submit(repository.get_issue(first).create_comment, "for the first")
         assert gate.stored.wait(BETWEEN_SECONDS)
         repository.get_issue(second).create_comment("for the second")
         gate.ended.set()
-        held.result()
+        first_call.result()
 
     texts = {number: [comment.body for comment in bench.github.comments(SHOP, number)] for number in (first, second)}
     assert texts[first].count("for the first") == 1 and "for the second" not in texts[first]
@@ -76,7 +76,7 @@ def test_a_comment_of_one_thread_is_posted_once_beside_another(bench: Bench, gat
 
 @pytest.fixture(name="moved")
 def _move(bench: Bench) -> Bench:
-    """The shop under another name, which the bot has not heard of."""
+    """The shop under another name, which the bot does not know."""
     bench.github.faults.drop("*", times=100)
     bench.github.move_repository(SHOP, "ann/store")
     return bench

@@ -18,7 +18,7 @@ WHERE day BETWEEN @start_date AND @end_date
 ALL = "SELECT day(day), v FROM {}.daily ORDER BY day"
 
 
-def test_a_restatement_is_planned_once_under_the_name_of_who_asked(bench: Bench) -> None:
+def test_a_restatement_is_planned_once_under_its_authors_name(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()
     bench.say(number, "/restate shop.totals --start 2026-01-01 --end 2026-01-07 --copy", author="wim")

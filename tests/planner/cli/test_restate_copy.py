@@ -35,9 +35,9 @@ def test_a_copy_is_computed_looked_at_and_promoted_for_nothing(
 def test_a_later_plan_keeps_it_until_the_model_is_edited(mergeplan: CommandLine, engine: SparkEngine) -> None:  # noqa: F811
     restate(mergeplan, "dev", COPY)
     mergeplan.edit("models/total.sql", "count(*) AS n", "count(*) + 1 AS n")
-    kept = restate(mergeplan, "dev")
-    assert (batches(kept), rows(engine, "SELECT n FROM shop__dev.total")) == (
-        [("shop.total", batches(kept)[0][1])],
+    later = restate(mergeplan, "dev")
+    assert (batches(later), rows(engine, "SELECT n FROM shop__dev.total")) == (
+        [("shop.total", batches(later)[0][1])],
         [(5,)],
     )
 

@@ -246,7 +246,7 @@ def test_a_snapshot_by_check_keeps_configured_names_and_its_last_moment() -> Non
 
 
 def test_a_snapshot_goes_on_with_its_table_under_another_strategy() -> None:
-    """As in dbt; the names of the columns and the last moment are in the rows that are there."""
+    """dbt does the same. The names of the columns and the last moment are part of the existing rows."""
     checked = snapshot(strategy="check", check_cols=["a"])
     timed = snapshot(strategy="timestamp", updated_at="at")
     renamed = snapshot(strategy="timestamp", updated_at="at", snapshot_meta_column_names={"dbt_valid_from": "since"})

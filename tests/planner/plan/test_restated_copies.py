@@ -32,8 +32,8 @@ PR = Environment("pr_1")
 def restate(models: dict[str, Model], days: Days = DAYS, name: str = "s.daily", **request: Any) -> Plan:
     """The plan of a pull request over prod with these models, which asks for days of one."""
     prod, loaded = promote(models)
-    asked = {"restated": {name: days}, "restated_at": ASKED_AT, "who": "ann"}
-    return make_plan(models, PR, prod, loaded, **(asked | request))
+    options = {"restated": {name: days}, "restated_at": ASKED_AT, "who": "ann"}
+    return make_plan(models, PR, prod, loaded, **(options | request))
 
 
 def test_the_days_are_computed_in_a_new_table_and_the_others_copied() -> None:
@@ -88,8 +88,8 @@ def test_after_the_merge_the_table_is_as_before_for_everybody() -> None:
     merged = Environment("prod", plan.new.snapshots, plan.new.views, 2, plan.id, NOW)
     _, loaded = promote(models)
 
-    there = replace(PR, snapshots=plan.new.snapshots, revision=1)
-    later = make_plan(models, there, merged, loaded, words=plan.overrides)
+    environment = replace(PR, snapshots=plan.new.snapshots, revision=1)
+    later = make_plan(models, environment, merged, loaded, words=plan.overrides)
     assert (later.changes, later.unused_overrides) == ((), ())
 
 
