@@ -64,7 +64,7 @@ def test_a_pull_request_is_planned_merged_and_promoted(make_bench: Callable[...,
     bench.idle()
     assert "1 non-breaking, 1 indirect non-breaking" in bench.plan(added)
     assert "shared with `prod`" in bench.plan(added)
-    assert "Checked by Spark: 1 model keeps rows." in bench.plan(added)
+    assert "Checked by Spark: 2 models keep rows." in bench.plan(added)
     assert_merged_for_nothing(bench, added, revision=2)
     assert rows(bench.home, "SELECT DISTINCT new_column FROM sqlmesh_example.incremental_model") == [["z"]]
 
