@@ -26,6 +26,8 @@ NAMED = {
 }
 UNITS = {"year": 31_536_000, "month": 2_592_000, "day": 86_400, "hour": 3_600, "half_hour": 1_800,
          "quarter_hour": 900, "five_minute": 300}  # fmt: skip
+FIRST_LOOK = datetime(2026, 1, 1, tzinfo=UTC)  # at the ticks of a cron, for the longest time between two of them
+LOOKED_AT = timedelta(days=33)  # longer than a month
 
 
 @dataclass(frozen=True, order=True)
@@ -111,9 +113,28 @@ class Cron:
         return at if self.cut(at) == at else self.next_cut(at)
 
     @property
+    def longest_gap(self) -> timedelta:
+        """The longest time between two ticks, such as three days for a cron of weekdays."""
+        return _find_longest(self, from_unit=False)
+
+    @property
+    def longest_age(self) -> timedelta:
+        """The longest time from the end of what a run fills to the next run."""
+        return _find_longest(self, from_unit=True)
+
+    @property
     def unit(self) -> str:
         """The unit of the model's intervals: the given one, or the largest that fits between two ticks."""
         return self.given_unit or _find_unit(self.text)
+
+
+@lru_cache(maxsize=1024)
+def _find_longest(cron: Cron, *, from_unit: bool) -> timedelta:
+    """Return the longest time from a tick to the next one, or from the start of the unit that the tick is in."""
+    ticks = [FIRST_LOOK]
+    while len(ticks) < 15 or ticks[-1] - FIRST_LOOK < LOOKED_AT:
+        ticks.append(cron.next_tick(ticks[-1]))
+    return max(later - (cron.cut(earlier) if from_unit else earlier) for earlier, later in pairwise(ticks[1:]))
 
 
 def cron_error(text: str) -> str | None:

@@ -37,6 +37,25 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def age_text(seconds: float) -> str:
+    """Return a text such as `5 minutes`, `1 day` or `1 day 6 hours`, in its two largest units.
+
+    >>> age_text(108_000), age_text(3_600), age_text(30), age_text(-90_000)
+    ('1 day 6 hours', '1 hour', '0 minutes', '1 day 1 hour ahead')
+    """
+    minutes = int(abs(seconds) // 60)
+    counts = ((minutes // 1440, "day"), (minutes // 60 % 24, "hour"), (minutes % 60, "minute"))
+    first = next((index for index, (count, _) in enumerate(counts) if count), 2)
+    parts = [count_noun(count, unit) for count, unit in counts[first : first + 2] if count]
+    return " ".join(parts or ["0 minutes"]) + (" ahead" if seconds <= -60 else "")
+
+
+def lateness_text(warn_after: float, error_after: float) -> str:
+    """Return a text such as `6 hours (warning), 1 day` for ages in seconds; 0 is none."""
+    warn = f"{age_text(warn_after)} (warning)" if warn_after else ""
+    return ", ".join(filter(None, (warn, age_text(error_after) if error_after else "")))
+
+
 def printable_text(text: str) -> str:
     """Return the text without control characters and direction overrides; line ends stay."""
     if text.isprintable():

@@ -93,9 +93,10 @@ class MergeplanTaskGroup(TaskGroup):
 
 
 class MergeplanMaintenanceDag(DAG):
-    """A DAG with the janitor, audits, unit tests and a restatement that a run's `models`, `start` and `end` ask for.
+    """A DAG with the janitor, audits, freshness, unit tests and a restatement.
 
-    With a `schedule_file` it also follows the environment. Other arguments are those of a Place and of a DAG.
+    A run's `models`, `start` and `end` say what is restated. With a `schedule_file` it also follows the environment.
+    Other arguments are those of a Place and of a DAG.
     """
 
     def __init__(
@@ -115,7 +116,11 @@ class MergeplanMaintenanceDag(DAG):
                 task_id="audit", place=place, verb="audit", arguments=[place.environment],
                 trigger_rule="none_failed",
             )  # fmt: skip
-            restate >> audit
+            freshness = VerbOperator(
+                task_id="freshness", place=place, verb="freshness", arguments=[place.environment],
+                trigger_rule="none_failed",
+            )  # fmt: skip
+            restate >> [audit, freshness]
             VerbOperator(task_id="test", place=place, verb="test")
             VerbOperator(task_id="janitor", place=place, verb="janitor")
             if schedule_file:

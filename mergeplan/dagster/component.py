@@ -11,12 +11,11 @@ from dagster.components import DefsStateConfig, DefsStateConfigArgs, ResolvedDef
 
 from mergeplan.dagster.definitions import MergeplanOptions, build_definitions
 from mergeplan.dagster.deployment import read_deployment
-from mergeplan.dagster.freshness import GRACE
 from mergeplan.dagster.maintenance import CRONS
 from mergeplan.dagster.request import environment_of
 from mergeplan.dagster.resource import MergeplanResource
 from mergeplan.dagster.sync import PARTITIONS
-from mergeplan.dagster.translator import MergeplanTranslator
+from mergeplan.dagster.translator import GRACE, MergeplanTranslator
 
 
 class ModelOptions(dg.Model, dg.Resolvable):

@@ -1,4 +1,4 @@
-"""Define the jobs of maintenance: a restatement on demand, audits, unit tests, and the janitor."""
+"""Define the jobs of maintenance: a restatement on demand, audits, freshness, unit tests, and the janitor."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,6 +12,7 @@ from mergeplan.dagster.running import Event, ReportedRun, run_tags
 
 VERBS = {
     "audit": "Runs the audits on what the tables hold now; each is a check of its asset.",
+    "freshness": "Measures how old tables are, and fails if one is older than its `error_after`.",
     "test": "Runs the project's unit tests.",
     "janitor": "Drops the environments that have expired, and tables that nothing refers to.",
 }
@@ -59,7 +60,7 @@ def build_verb_job(options: AssetOptions, name: str, verb: str) -> dg.JobDefinit
         mergeplan = resource_of(context, options)
         run = ReportedRun(context, mergeplan, options.translator, options.partitions)
         yield from run.look()
-        environment = (mergeplan.target_environment,) if verb == "audit" else ()
+        environment = (mergeplan.target_environment,) if verb in ("audit", "freshness") else ()
         yield from run.verb_events(verb, *environment, "--output", "json")
 
     @dg.job(name=f"{name}_{verb}", description=VERBS[verb])

@@ -10,10 +10,12 @@ import dagster as dg
 
 from mergeplan.dagster import names
 from mergeplan.dagster.deployment import Deployment, ModelLineage, is_by_time
-from mergeplan.dagster.freshness import GRACE, longest_gap
 from mergeplan.dagster.grid import Grid, instant
 from mergeplan.planner.contract.schedule import ScheduledModel
+from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
+
+GRACE = timedelta(hours=2)  # that a run may take
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COMPUTED = "computed"  # the check that every filled model has
@@ -85,10 +87,17 @@ class MergeplanTranslator:
         )
 
     def get_freshness_policy(self, model: ScheduledModel) -> dg.FreshnessPolicy | None:
-        """Return a policy by which a model is late after the longest time between two ticks of its cron and `grace`."""
+        """Return the policy of the model's own `freshness`, counted from the last run that filled it.
+
+        Without one, a model is late after the longest time between two ticks of its cron and `grace`.
+        """
         if not (model.computed and model.cron and self.grace):
             return None
-        return dg.FreshnessPolicy.time_window(longest_gap(model.cron, model.time_zone) + self.grace)
+        if limits := model.freshness:
+            warn, error = limits.warn_after_seconds, limits.error_after_seconds
+            warn_window = timedelta(seconds=warn) if warn and error and warn < error else None
+            return dg.FreshnessPolicy.time_window(timedelta(seconds=error or warn or 0), warn_window)
+        return dg.FreshnessPolicy.time_window(Cron(model.cron, model.time_zone).longest_gap + self.grace)
 
     def get_automation_condition(self, model: ScheduledModel) -> dg.AutomationCondition[dg.AssetKey] | None:
         """Return None, because a schedule calls `mergeplan run`, which computes what is due."""

@@ -28,6 +28,7 @@ VERBS = {
     "format": (f"{CLI}.checks.formatting:format_files", "Format the SQL files."),
     "lint": (f"{CLI}.checks.linting:lint_models", "Check the models against the linter's rules."),
     "audit": (f"{CLI}.checks.audits:audit", "Run the audits on an environment's tables."),
+    "freshness": (f"{CLI}.checks.freshness:freshness", "Show how old the tables are, and which are late."),
     "table_diff": (f"{CLI}.checks.table_diff:table_diff", "Compare tables, or models in two environments."),
     "data_diff": (
         f"{CLI}.checks.data_diff:data_diff",
@@ -69,7 +70,7 @@ VERBS = {
 GROUPS = {
     "Start": "init demo sandbox doctor warm info schema completion",
     "Plan and apply": "plan apply run rollback diff adopt",
-    "Check": "test create_test lint format audit table_diff data_diff physical_plan",
+    "Check": "test create_test lint format audit freshness table_diff data_diff physical_plan",
     "Look": "render dag lineage docs fetchdf create_external_models",
     "Environments and state": "environments history invalidate janitor state migrate clean",
     "Editors, agents and schedulers": "ui lsp mcp schedule",

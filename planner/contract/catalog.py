@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import Field
 
 from mergeplan.planner.contract.base import DIALECT, VERSION, Data, Names, Spans, Version
+from mergeplan.planner.contract.schedule import FreshnessLimits
 from mergeplan.planner.contract.tables import LineageEnd
 
 
@@ -87,6 +88,7 @@ class CatalogModelRow(Data):
     time_column: str = Field(default="", description="of a model that is filled by time")
     partitioned_by: Names = Field(default=(), description="columns and expressions")
     format: str = Field(default="", description="how files are written: `parquet`, `delta`, `iceberg`")
+    freshness: FreshnessLimits | None = Field(default=None, description="when its table is late; null: never")
     columns: tuple[CatalogColumnRow, ...] | None = Field(
         default=None, description="in order; null: they are not known without Spark"
     )

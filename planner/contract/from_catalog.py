@@ -8,6 +8,7 @@ from datetime import datetime
 from mergeplan.planner.catalog.catalog import Catalog, CatalogColumn, CatalogModel, DeployedTable, UnusedColumn
 from mergeplan.planner.contract import catalog as rows
 from mergeplan.planner.contract.from_plan import format_spans
+from mergeplan.planner.contract.schedule import freshness_limits
 from mergeplan.planner.contract.tables import LineageEnd
 from mergeplan.planner.plan.costs import BatchCost
 from mergeplan.planner.project.lineage import Node
@@ -53,6 +54,7 @@ def model_row(model: CatalogModel) -> rows.CatalogModelRow:
         time_column=declared.by_time.time_column,
         partitioned_by=declared.storage.partitioned_by,
         format=(declared.storage.table_format or declared.storage.storage_format) if declared.kind.is_stored else "",
+        freshness=freshness_limits(declared.metadata.freshness) if declared.metadata.freshness else None,
         columns=None if columns is None else tuple(_column_row(column) for column in columns),
         row_deciders=_lineage_ends(model.row_deciders),
         unfollowed=model.unfollowed,

@@ -1,11 +1,13 @@
-"""Conversion of an environment's revisions, and of a rollback to one of them, to the contract's objects."""
+"""Conversion of revisions, rollbacks, recorded audits and the freshness of tables to the contract's objects."""
 
 from __future__ import annotations
 
 from mergeplan.planner.apply.promotion.rollback import Behind, RollbackPlan
+from mergeplan.planner.checks.freshness import FreshnessResult
 from mergeplan.planner.contract.from_plan import format_spans
 from mergeplan.planner.contract.history import AuditHistoryRow, BehindRow, MovedViewRow, RevisionRow, RollbackView
 from mergeplan.planner.contract.result import EnvironmentRow
+from mergeplan.planner.contract.schedule import FreshnessRow, freshness_limits
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.environments import Revision
 from mergeplan.planner.state.passed.audit_results import RecordedAudit
@@ -34,6 +36,21 @@ def audit_history_row(result: RecordedAudit) -> AuditHistoryRow:
         start=result.interval.start.isoformat() if result.interval else None,
         end=result.interval.end.isoformat() if result.interval else None,
         table=result.table,
+    )
+
+
+def freshness_row(result: FreshnessResult) -> FreshnessRow:
+    return FreshnessRow(
+        **freshness_limits(result.freshness).model_dump(),
+        model=result.model.name,
+        path=result.model.path,
+        line=result.model.line,
+        owner=result.model.metadata.owner,
+        status=result.status.value,
+        measured_by=result.measured_by.value,
+        newest_at=result.newest_at.isoformat() if result.newest_at else None,
+        age_seconds=result.age.total_seconds() if result.age is not None else None,
+        message=result.message,
     )
 
 

@@ -11,6 +11,7 @@ from mergeplan.planner.contract.history import AuditHistoryRow, RevisionRow, Rol
 from mergeplan.planner.contract.lines import AuditRow
 from mergeplan.planner.contract.physical import PhysicalPlanRow
 from mergeplan.planner.contract.plan import ColumnChanges, PlanView
+from mergeplan.planner.contract.schedule import FreshnessRow
 from mergeplan.planner.contract.tables import DataDifference, LineageEdge, LineageNode, TableDifference, Unfollowed
 
 
@@ -217,6 +218,7 @@ class ResultLine(Data):
     audit_history: Maybe[tuple[AuditHistoryRow, ...]] = Field(
         default=None, description="`audit --history`: each result, newest first"
     )
+    freshness: Maybe[tuple[FreshnessRow, ...]] = Field(default=None, description="`freshness`: how old each table is")
     rollback: Maybe[RollbackView] = Field(
         default=None,
         description="`rollback`: what it did, or with `--dry-run` would do; absent if it finished an interrupted one",

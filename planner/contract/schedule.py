@@ -1,10 +1,38 @@
 """The graph of an environment as a document for schedulers: its models, when each is due, and where its rows are."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
 from mergeplan.planner.contract.base import DIALECT, VERSION, Data, Names, Version
+from mergeplan.planner.model.metadata import Freshness
+
+
+class FreshnessLimits(Data):
+    """The ages from which a table is late, and how its newest moment is found."""
+
+    warn_after_seconds: int | None = Field(default=None, description="older: a warning; null: none")
+    error_after_seconds: int | None = Field(default=None, description="older: an error; null: none")
+    loaded_at: str = Field(
+        default="", description='the time of a row, as Spark SQL; `""`: the last write, or what runs have filled'
+    )
+    filter: str = Field(default="", description="the rows that count, as Spark SQL")
+
+
+class FreshnessRow(FreshnessLimits):
+    """The age of one table."""
+
+    model: str = Field(description="the model")
+    path: str = Field(default="", description="its file")
+    line: int = Field(default=0, description="its line")
+    owner: str = Field(default="", description="who owns it")
+    status: Literal["pass", "warn", "error", "unknown"] = Field(description="`unknown`: the age cannot be measured")
+    measured_by: Literal["rows", "intervals", "last write"] = Field(
+        description="what the age counts from: the newest row, the end of what runs have filled, or the last write"
+    )
+    newest_at: str | None = Field(default=None, description="that moment; null: there is none")
+    age_seconds: float | None = Field(default=None, description="since then")
+    message: str = Field(default="", description="what prevented the measurement, or what is odd")
 
 
 class ScheduledColumn(Data):
@@ -45,6 +73,7 @@ class ScheduledModel(Data):
     grain: Names = Field(default=(), description="the columns that identify a row, as declared")
     columns: tuple[ScheduledColumn, ...] | None = Field(default=None, description="in order; null: not known")
     audits: tuple[ScheduledAudit, ...] = Field(default=(), description="its audits")
+    freshness: FreshnessLimits | None = Field(default=None, description="when its table is late; null: never")
     fingerprint: str = Field(description="of the model and all that it reads: another one is another model")
     table_version: str = Field(description="of the table: models of equal versions hold equal rows")
     table: str = Field(default="", description='its physical table; `""` of a model without one')
@@ -60,6 +89,15 @@ class Schedule(Data):
     revision: int = Field(default=0, description="of the environment; 0: nothing was promoted yet")
     promoted_at: str | None = Field(default=None, description="when it was promoted last, or null")
     models: tuple[ScheduledModel, ...] = Field(default=(), description="each model, parents first")
+
+
+def freshness_limits(freshness: Freshness) -> FreshnessLimits:
+    return FreshnessLimits(
+        warn_after_seconds=freshness.warn_after or None,
+        error_after_seconds=freshness.error_after or None,
+        loaded_at=freshness.loaded_at or freshness.query,
+        filter=freshness.filter,
+    )
 
 
 def schedule_schema() -> dict[str, Any]:

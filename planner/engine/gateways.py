@@ -178,6 +178,9 @@ class RoutedTables:
     def version(self, name: str) -> str:
         return self._gateways.engine_for("").tables.version(name)
 
+    def last_write(self, name: str) -> datetime | None:
+        return self._gateways.engine_for("").tables.last_write(name)
+
     def refresh(self, name: str) -> None:
         self._gateways.engine_for("").tables.refresh(name)
 

@@ -290,6 +290,12 @@ class TableStore(Protocol):
         for a format without a log, whose files may be rewritten.
         """
 
+    def last_write(self, name: str) -> datetime | None:
+        """Return the moment (UTC) of the last commit that added or replaced rows, or of a table's newest file.
+
+        Return None for a view, for a missing or empty table, and for a format that does not record its writes.
+        """
+
     def refresh(self, name: str) -> None:
         """Forget the remembered files of a table: another Spark has written it."""
 

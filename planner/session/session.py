@@ -19,6 +19,7 @@ from mergeplan.planner.session.declarations import add_declaration_warnings
 from mergeplan.planner.session.events import Emit, ignore_event
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
+from mergeplan.planner.session.notebook.freshness_results import FreshnessResults
 from mergeplan.planner.session.notebook.listed_results import (
     Environments,
     FetchedRows,
@@ -35,6 +36,7 @@ from mergeplan.planner.session.options import (
     TestOptions,
 )
 from mergeplan.planner.session.results import Difference, LineageView, SessionPlan
+from mergeplan.planner.session.scheduling.freshness import stream_freshness
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.apply import apply_plan, check_catalogs, check_queries
@@ -139,6 +141,15 @@ class Opened:
         with self._begin_call(ignore_event, only_looks=True) as work:
             shown = work.environment(parse_environment_name(environment))
             return RecordedAudits(audit_history(work, shown, models, limit))
+
+    def freshness(self, environment: str = PROD, models: Collection[str] = ()) -> FreshnessResults:
+        """Return how old the tables of an environment are whose models declare `freshness`.
+
+        `models` are selectors; () means all.
+        """
+        with self._begin_call(ignore_event, only_looks=True) as work:
+            shown = work.environment(parse_environment_name(environment))
+            return FreshnessResults(stream_freshness(work, shown, models))
 
     def plan_rollback(self, environment: str, revision: int | None = None) -> RollbackPlan:
         """Return what `rollback` would do, without any change; `refusal` is the reason if it is impossible, or None."""

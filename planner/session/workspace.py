@@ -99,7 +99,7 @@ class Workspace:
     def turn_to(self, now: datetime) -> None:
         self.now = now
         self.__dict__.pop("project", None)
-        for fact in ("models", "external_tables", "incomplete_tables"):
+        for fact in ("models", "external_tables", "undescribed_tables", "incomplete_tables"):
             self.__dict__.pop(fact, None)
 
     def reuse(self, project: Project) -> None:
@@ -230,6 +230,12 @@ class Workspace:
         return frozenset(name for model in models.values() for name in model.depends_on if name not in models)
 
     @cached_property
+    def undescribed_tables(self) -> frozenset[str]:
+        """The tables that are declared for their freshness alone: their columns are those of the catalog."""
+        declared = (model for model in self.project.models.values() if model.kind.is_external and not model.columns)
+        return frozenset(model.name for model in declared if model.metadata.freshness)
+
+    @cached_property
     def incomplete_tables(self) -> frozenset[str]:
         """Return the tables that are declared in part, and of which a query reads what is not declared."""
         models = self.project.models
@@ -253,10 +259,11 @@ class Workspace:
         for name in sorted(self.incomplete_tables):
             if columns := self.find_columns(name):
                 models[name] = complete_columns(models[name], columns)
-        for name in sorted(self.external_tables):
+        for name in sorted(self.external_tables | self.undescribed_tables):
             columns = self.find_columns(name)
             if columns:
-                models[name] = Model(name, Kind.EXTERNAL, "external_models.yaml", 0, "", columns=columns)
+                model = models.get(name) or Model(name, Kind.EXTERNAL, "external_models.yaml", 0, "")
+                models[name] = replace(model, columns=columns)
         return models
 
     def environment(self, name: str) -> Environment:

@@ -18,12 +18,13 @@ from mergeplan.planner.catalog.catalog import (
 )
 from mergeplan.planner.contract import catalog as rows
 from mergeplan.planner.contract.base import Spans
+from mergeplan.planner.contract.schedule import FreshnessLimits
 from mergeplan.planner.contract.tables import LineageEnd
 from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Cron, Interval, Timeline, cron_error
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.metadata import Metadata
+from mergeplan.planner.model.metadata import Freshness, Metadata
 from mergeplan.planner.model.model import DAILY, Model
 from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.storage import Storage
@@ -87,11 +88,22 @@ def _read_declaration(row: rows.CatalogModelRow) -> Model:
         cron=_parse_cron(row.schedule, row.interval_unit) if row.schedule else DAILY,
         schedule=Schedule(start=datetime.fromisoformat(row.start) if row.start else None),
         by_time=TimeRange(time_column=row.time_column),
-        metadata=Metadata(description=row.description, owner=row.owner, tags=row.tags, grain=row.grain),
+        metadata=Metadata(
+            description=row.description,
+            owner=row.owner,
+            tags=row.tags,
+            grain=row.grain,
+            freshness=_read_freshness(row.freshness) if row.freshness else None,
+        ),
         storage=Storage(storage_format=row.format, partitioned_by=row.partitioned_by),
         by_key=UniqueKey(unique_key=row.unique_key),
         materialization=row.materialization,
     )
+
+
+def _read_freshness(limits: FreshnessLimits) -> Freshness:
+    warn, error = limits.warn_after_seconds or 0, limits.error_after_seconds or 0
+    return Freshness(warn, error, limits.loaded_at, limits.filter)
 
 
 @lru_cache(maxsize=256)

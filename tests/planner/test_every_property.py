@@ -13,6 +13,7 @@ import pytest
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Fill, Kind
+from mergeplan.planner.model.metadata import Freshness
 from mergeplan.planner.model.model import Column, History, Model, PythonCode, Seed
 from mergeplan.planner.model.property import replace_settings, setting_parts
 from mergeplan.planner.model.schedule import SignalCall
@@ -77,6 +78,7 @@ PROPERTIES: dict[str, list[tuple[str, str, dict[Kind, str]]]] = {
     "description": [("", "'x'", dict.fromkeys(KIND, SAID))],
     "column_descriptions": [("", "(id = 'x')", dict.fromkeys(TABLES, SAID))],
     "signals": [("", "(ready())", dict.fromkeys(TABLES, SAID))],
+    "freshness": [("", "(warn_after '1 day')", dict.fromkeys(TABLES, SAID))],
     "allow_partials": [("", "true", dict.fromkeys(TABLES, SAID))],
     "virtual_properties": [("", "(a = 'b')", dict.fromkeys(TABLES, SAID))],
     "gateway": [("", "other", dict.fromkeys(TABLES, SAID))],
@@ -300,6 +302,7 @@ FIELDS: dict[str, object] = {
     "on_virtual_update": (Statement("GRANT x", harmless=True),),
     "python": PythonCode("a.py", "execute", "1"),
     "signals": (SignalCall("a"),),
+    "freshness": Freshness(warn_after=60),
     "settings": (("spark.sql.ansi.enabled", "false"),),
 }
 # Where it stands and what its text was; what a query reads, and whether that is itself, is in its text; `start_moves`

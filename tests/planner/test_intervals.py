@@ -1,6 +1,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,3 +114,23 @@ def test_a_monthly_cron_counts_its_time_in_months() -> None:
         day("2024-02-01"),
         day("2024-03-01"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("cron", "zone", "gap_hours", "age_hours"),
+    [
+        ("@hourly", "", 1, 1),
+        ("@daily", "", 24, 24),
+        ("0 6 * * *", "", 24, 30),  # a run at six fills up to midnight
+        ("0 7 * * 1-5", "", 72, 79),  # over a weekend
+        ("0 8-18 * * *", "Europe/Berlin", 14, 14),
+        ("0 0 1 * *", "", 31 * 24, 31 * 24),
+        ("0 0 1 1 *", "", 366 * 24, 366 * 24),
+        ("*/5 * * * *", "", 1 / 12, 1 / 12),
+    ],
+)
+def test_the_longest_time_between_two_runs(cron: str, zone: str, gap_hours: float, age_hours: float) -> None:
+    schedule = Cron(cron, zone)
+
+    assert schedule.longest_gap == timedelta(hours=gap_hours)
+    assert schedule.longest_age == timedelta(hours=age_hours)

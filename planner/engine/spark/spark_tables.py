@@ -17,6 +17,7 @@ from mergeplan.planner.engine.protocol import Expiry, Merge, MergeInto, Written
 from mergeplan.planner.engine.spark.content import build_content_query
 from mergeplan.planner.engine.spark.described import describe_table
 from mergeplan.planner.engine.spark.errors import is_spark
+from mergeplan.planner.engine.spark.last_write import find_last_write
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
@@ -162,6 +163,10 @@ class SparkTables:
                 return ""
             # The whole description in the catalog counts: not every change of what is read is a commit of the table.
             return digest(version, repr(sorted(description.details.items())), repr(table_columns(self._sessions, name)))
+
+    def last_write(self, name: str) -> datetime | None:
+        with self._sessions.statement():
+            return find_last_write(self._sessions, name)
 
     def refresh(self, name: str) -> None:
         with self._sessions.statement():

@@ -68,6 +68,18 @@ _EXTERNAL_MODEL = {
     "tags": {**_TEXT_OR_TEXTS, "description": "Words by which models are selected."},
     "grain": {**_TEXT_OR_TEXTS, "description": "The columns that identify a row."},
     "grains": {**_TEXT_OR_TEXTS, "description": "Several grains."},
+    "freshness": {
+        "type": "object",
+        "properties": {
+            "warn_after": {**_TEXT, "description": "The age, such as `6 hours`, after which it warns."},
+            "error_after": {**_TEXT, "description": "The age, such as `1 day`, after which it fails."},
+            "loaded_at": {**_TEXT, "description": "The time of a row; without it the last write counts."},
+            "filter": {**_TEXT, "description": "The rows that count."},
+            "query": {**_TEXT, "description": "A query of the newest time, in place of `loaded_at`."},
+        },
+        "additionalProperties": False,
+        "description": "The ages from which the table is late.",
+    },
     "references": {"description": "Accepted, no effect here."},
     "start": {"description": "The first moment that the table has rows for."},
     "dialect": {**_TEXT, "description": "The SQL dialect in which types are written."},

@@ -15,6 +15,7 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.definitions.audits.audits import audit_call
+from mergeplan.planner.parsing.definitions.audits.freshness import freshness_of
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.properties import spark_type
 from mergeplan.planner.parsing.sql.dates import is_relative, text_of
@@ -23,7 +24,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 
 _KEYS = """name description columns column_descriptions owner tags grain grains references start dialect
-    gateway audits stamp partial_columns""".split()
+    gateway audits stamp partial_columns freshness""".split()
 
 
 def external_models(
@@ -84,6 +85,7 @@ def _read_model(document: Document, text: str, defaults: Defaults, index: int, n
             column_descriptions=_read_descriptions(document, index, entry.get("column_descriptions") or {}),
             description=str(entry.get("description") or ""),
             owner=str(entry.get("owner") or defaults.owner),
+            freshness=freshness_of(document, (index, "freshness"), entry.get("freshness"), dialect),
             tags=_read_texts(document, (index, "tags"), entry.get("tags")),
             grain=(
                 *map(_unquote_column, _read_texts(document, (index, "grain"), entry.get("grain"))),

@@ -28,6 +28,7 @@ from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.statement import Statement, Statements
 from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
+from mergeplan.planner.parsing.definitions.audits.freshness import check_freshness_kind, read_freshness
 from mergeplan.planner.parsing.definitions.blueprints import read_blueprints, split_header
 from mergeplan.planner.parsing.definitions.body import (
     Around,
@@ -302,6 +303,8 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
     for key in ("partitioned_by", "clustered_by"):
         if key in keys and not model.kind.is_stored:
             raise keys[key].error(f"A {model.kind} cannot have `{key}`: it has no table of its own.", "Remove it.")
+    if "freshness" in keys:
+        check_freshness_kind(model, keys["freshness"])
     if "interval_unit" in keys and (reason := unit_error(model.cron)):
         raise keys["interval_unit"].error(reason, "Use a shorter unit, or a less frequent cron.")
     if model.schedule.start and model.schedule.end and model.schedule.start >= model.schedule.end:
@@ -389,8 +392,8 @@ def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
 
 
 def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
-    row = PROPERTIES.get(prop.key)
-    return replace_settings(model, {prop.key: read_value(prop, row.default) if row else _FIELDS[prop.key](prop)})
+    read = _FIELDS.get(prop.key)
+    return replace_settings(model, {prop.key: read(prop) if read else read_value(prop, PROPERTIES[prop.key].default)})
 
 
 def _ignore_property(model: Model, prop: Property, _: Defaults) -> Model:
@@ -429,7 +432,7 @@ _FIELDS: Mapping[str, Callable[[Property], Any]] = {
     "column_descriptions": read_descriptions, "signals": signal_calls, "depends_on": table_names,
     "storage_format": _read_file_format, "table_format": _table_format, "physical_properties": table_properties,
     "partitioned_by": read_expressions, "clustered_by": column_names, "virtual_properties": view_properties,
-    "ignored_rules": lambda prop: tuple(map(rule_name, words(prop))),
+    "freshness": read_freshness, "ignored_rules": lambda prop: tuple(map(rule_name, words(prop))),
 }  # fmt: skip
 _READERS: dict[str, _Reader] = {
     **dict.fromkeys((*_FIELDS, *(key for key, row in PROPERTIES.items() if not row.kinds)), _read_field),

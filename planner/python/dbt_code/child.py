@@ -31,6 +31,7 @@ from mergeplan.planner.python.dbt_code.node_data import (
     column_data,
     constraint_data,
     exposure_data,
+    freshness_data,
     owner_name,
     plain_value,
 )
@@ -301,6 +302,7 @@ class Compiling:
             "id": source.unique_id, "relation": self.relation(source),
             "path": self.path(source), "description": source.description or "",
             "columns": [column_data(column) for column in source.columns.values()], "tags": sorted(source.tags),
+            "freshness": freshness_data(source),
         }  # fmt: skip
 
     def compile(self, node: Any, *, incremental: bool) -> str:

@@ -16,6 +16,20 @@ def column_data(column: Any) -> dict[str, str]:
     return {"name": column.name, "type": column.data_type or "", "description": column.description or ""}
 
 
+def freshness_data(source: Any) -> dict[str, str]:
+    """Return the ages from which a source is late, and its settings about the time of rows; '' for what is not set."""
+    freshness = getattr(source, "freshness", None)
+    ages = {key: getattr(freshness, key, None) for key in ("warn_after", "error_after")}
+    texts = {
+        key: f"{age.count} {getattr(age.period, 'value', age.period)}" if age and age.count and age.period else ""
+        for key, age in ages.items()
+    }
+    return {
+        **texts, "filter": getattr(freshness, "filter", None) or "",
+        "loaded_at": source.loaded_at_field or "", "query": getattr(source, "loaded_at_query", None) or "",
+    }  # fmt: skip
+
+
 def constraint_data(node: Any) -> Iterator[list[str]]:
     """Yield the constraints of a model and of its columns: kind, column and condition."""
     of_columns = [(column.name, column.constraints) for column in (getattr(node, "columns", {}) or {}).values()

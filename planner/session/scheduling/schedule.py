@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mergeplan.planner.contract.schedule import Schedule, ScheduledAudit, ScheduledColumn, ScheduledModel
+from mergeplan.planner.contract.schedule import (
+    Schedule,
+    ScheduledAudit,
+    ScheduledColumn,
+    ScheduledModel,
+    freshness_limits,
+)
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Column
@@ -60,6 +66,7 @@ def _schedule_model(environment: Environment, snapshot: Snapshot, graph: Graph, 
         grain=model.metadata.grain,
         columns=_list_columns(snapshot, columns.get(snapshot.table, ())),
         audits=tuple(ScheduledAudit(name=call.name, blocking=call.blocking) for call in model.checks.audits),
+        freshness=freshness_limits(model.metadata.freshness) if model.metadata.freshness else None,
         fingerprint=snapshot.fingerprint.text,
         table_version=snapshot.version,
         table=snapshot.table if kind.has_view else "",

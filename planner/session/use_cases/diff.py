@@ -32,13 +32,11 @@ def _list_models(environment: Environment) -> Mapping[str, Model]:
 
 def _load_local_models(work: Workspace, environment: Environment) -> Mapping[str, Model]:
     """Return the project's models and the external tables that only Spark's catalog knew; do not query Spark again."""
-    external_models = {
-        name: snapshot.model for name, snapshot in environment.snapshots.items() if name in work.external_tables
-    }
-    models = {
-        **work.project.models,
-        **{name: model for name, model in external_models.items() if model.kind.is_external},
-    }
+    models = dict(work.project.models)
+    for name in (work.external_tables | work.undescribed_tables) & environment.snapshots.keys():
+        shown = environment.snapshots[name].model
+        if shown.kind.is_external:
+            models[name] = replace(models[name], columns=shown.columns) if name in models else shown
     return merge_deployed(models, work.project.refused, _list_models(environment))[0]
 
 

@@ -53,7 +53,7 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
         _run_tests(work, again=options.rerun_tests)
     # Only Spark's catalog knows the columns of tables that nobody defines, or not in whole; it is asked when all else
     # is right.
-    if work.external_tables or work.incomplete_tables:
+    if work.external_tables or work.undescribed_tables or work.incomplete_tables:
         planned = make_plan(work, options, work.models)
         planned = replace(planned, warnings=(*planned.warnings, *_find_missing_tables(work, planned)))
     return add_checks(work, options, planned)

@@ -454,3 +454,19 @@ def test_a_dict_as_partition_by_is_refused_with_what_to_write() -> None:
     with pytest.raises(ProjectError, match="has a dict in `partition_by`") as error:
         model_text(made)
     assert error.value.hint == "Write the column's name: `partition_by: day`."
+
+
+def test_the_freshness_of_a_source_is_that_of_its_table() -> None:
+    late = {"warn_after": "12 hour", "loaded_at": "cast(at as timestamp)"}
+    fresh, broken = source("a").model_copy(update={"freshness": late}), source("b", relation="`raw`.`Broken`")
+    broken = broken.model_copy(update={"freshness": {"warn_after": "12 hour", "loaded_at": "cast(at"}})
+
+    assert [*external_texts(project_of_sources(fresh, source("c", id="int"), broken))] == [
+        {
+            "name": "raw.items", "columns": {"id": "int"}, "partial_columns": True, "description": "a",
+            "freshness": late,
+        },
+    ]  # fmt: skip
+    assert [*external_texts(project_of_sources(fresh))] == [
+        {"name": "raw.items", "description": "a", "freshness": late}
+    ]

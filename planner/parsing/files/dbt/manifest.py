@@ -311,6 +311,15 @@ def _source_data(source: SourcePart) -> dict[str, Any]:
         "id": source.unique_id, "relation": source.relation, "path": source.original_file_path,
         "description": source.description, "tags": sorted(source.tags),
         "columns": [_column_data(column) for column in source.columns.values()],
+        "freshness": _freshness_data(source),
+    }  # fmt: skip
+
+
+def _freshness_data(source: SourcePart) -> dict[str, str]:
+    freshness = source.freshness
+    ages = {"warn_after": freshness.warn_after.text, "error_after": freshness.error_after.text}
+    return {
+        **ages, "filter": freshness.filter, "loaded_at": source.loaded_at_field, "query": source.loaded_at_query,
     }  # fmt: skip
 
 

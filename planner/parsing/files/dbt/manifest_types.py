@@ -129,6 +129,28 @@ class NodePart(JsonPart):
         return self.relation_name or f"{self.db_schema}.{self.alias or self.name}"
 
 
+class FreshnessAge(JsonPart):
+    """An age, such as 12 hours; null where there is no limit."""
+
+    count: int | None = None
+    period: Text = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.count} {self.period}" if self.count and self.period else ""
+
+
+Age = Annotated[FreshnessAge, null_default(FreshnessAge())]
+
+
+class FreshnessPart(JsonPart):
+    """The ages from which a source is late, and the rows that count."""
+
+    warn_after: Age = FreshnessAge()
+    error_after: Age = FreshnessAge()
+    filter: Text = ""
+
+
 class SourcePart(JsonPart):
     """A table that dbt reads and does not build."""
 
@@ -141,6 +163,9 @@ class SourcePart(JsonPart):
     tags: Words = ()
     columns: Columns = Field(default={})
     version: None = None
+    freshness: Annotated[FreshnessPart, null_default(FreshnessPart())] = FreshnessPart()
+    loaded_at_field: Text = ""
+    loaded_at_query: Text = ""
 
     @property
     def owner(self) -> str:

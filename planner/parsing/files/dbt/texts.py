@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.definitions.audits.freshness import is_readable
 from mergeplan.planner.parsing.files.dbt.hooks import is_loaded, load_stamp, not_null_columns
 from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quote_name, quote_text
 from mergeplan.planner.parsing.files.dbt.merges import key_texts
@@ -216,7 +217,7 @@ def _refuse_files(node: DbtNode, text: str) -> None:
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """Yield the sources with typed columns as items of external_models.yaml, and the tables that dbt fills.
+    """Yield sources with typed columns or freshness as items of external_models.yaml, and the tables that dbt fills.
 
     YAML need not list all columns of a source.
     """
@@ -225,16 +226,23 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
     built = {node.table for node in project.nodes if node.type != "test"}
     tables: dict[str, list[DbtSource]] = {}
     for source in project.sources:
-        if source.table not in built and source.columns and all(column.type for column in source.columns):
+        if source.table not in built and (_is_typed(source) or is_readable(source.freshness_settings)):
             tables.setdefault(_table_key(source.relation), []).append(source)
     for table, sources in tables.items():
         description = next((source.description for source in sources if source.description), "")
+        settings = (source.freshness_settings for source in sources)
+        freshness = next(filter(is_readable, settings), {})
+        typed = [*filter(_is_typed, sources)]
         yield {
             "name": ".".join(map(quote_name, table.split("."))),
-            "columns": _shared_columns(sources),
-            "partial_columns": True,
+            **({"columns": _shared_columns(typed), "partial_columns": True} if typed else {}),
             **({"description": description} if description else {}),
+            **({"freshness": freshness} if freshness else {}),
         }
+
+
+def _is_typed(source: DbtSource) -> bool:
+    return bool(source.columns) and all(column.type for column in source.columns)
 
 
 def _shared_columns(sources: Sequence[DbtSource]) -> dict[str, str]:
