@@ -26,6 +26,7 @@ from mergeplan.planner.plan.selected_changes import find_unselected, select_mode
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.options import RESET, PlanOptions, categories, category_resets
+from mergeplan.planner.session.scheduling.late_schedules import find_late_schedules
 from mergeplan.planner.session.unopened import add_unopened, merge_deployed
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace, load_state
@@ -140,7 +141,8 @@ def _check_together(options: PlanOptions) -> None:
 def make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
     plan = _make_plan(work, options, models)
     work.lookups.keep()
-    return replace(plan, exposures=exposures_hit(work.project.exposures, plan.changes))
+    warnings = (*plan.warnings, *find_late_schedules(plan))
+    return replace(plan, exposures=exposures_hit(work.project.exposures, plan.changes), warnings=warnings)
 
 
 def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
