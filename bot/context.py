@@ -128,6 +128,14 @@ class BotContext:
                 self.inbox.repositories.settle(taken, holders_name)
         return self.inbox.repositories.keys_of(repositories)
 
+    def follow_repository(self, key: str) -> bool:
+        """Store the present name of a repository whose name another one has; return False if GitHub tells none."""
+        repository = self.inbox.repositories.find(repository_of(key))
+        name = self.github.find_name(repository.number, repository.name)
+        if name and name != repository.name:
+            self.inbox.repositories.note({repository.number: name})
+        return bool(name) and name != repository.name
+
     def checkout(self, gateway: RepositoryGateway) -> Checkout:
         with self._lock:
             place = gateway.name, gateway.repository.name

@@ -21,7 +21,7 @@ from mergeplan.bot.github.deployments import Deployments
 from mergeplan.bot.github.events import QUEUE_BRANCH
 from mergeplan.bot.github.merges import Merges
 from mergeplan.bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
-from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, call_patiently
+from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, NameReused, call_patiently
 from mergeplan.bot.github.polling import MOST_PAGES, Polls
 from mergeplan.bot.github.reverts import Reverts
 from mergeplan.bot.pages.links import PageLinks, links_of
@@ -189,16 +189,16 @@ class RepositoryGateway:
         return self._calls.read(read)
 
     def check_identity(self) -> None:
-        """Raise GitHubFailed if the name belongs to another repository by now."""
+        """Raise NameReused if the name belongs to another repository by now."""
         self.default_branch_now()
 
     def git_token(self) -> str:
         return self._calls.connection.git_token(self.repository.name)
 
     def _check_identity(self, number: int) -> None:
-        """Raise GitHubFailed if the name belongs to another repository by now, whose records these are not."""
+        """Raise NameReused if the name belongs to another repository by now, whose records these are not."""
         if self.repository.number not in (0, number):
-            raise GitHubFailed(f"`{self.repository.name}` is another repository now: number {number}.")
+            raise NameReused(f"`{self.repository.name}` is another repository now: number {number}.")
 
     def pull(self, number: int) -> Pull:
         (pull,) = self._calls.poll(f"pulls/{int(number)}", lambda value: (_parse_pull(value),))

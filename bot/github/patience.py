@@ -36,6 +36,10 @@ class GitHubFailed(Exception):
         self.status = status
 
 
+class NameReused(GitHubFailed):
+    """The name of a repository belongs to another one by now."""
+
+
 class Pause:
     """One installation's silence: while it lasts, every call of that installation waits."""
 

@@ -18,6 +18,7 @@ from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
 from mergeplan.bot.github.owners import owner_of
 from mergeplan.bot.github.pace import Apart, Pace
+from mergeplan.bot.github.patience import NameReused
 from mergeplan.bot.inbox.queue import BRANCHES, CATALOG, LEASE_SECONDS, Job
 from mergeplan.bot.metrics import JOBS
 from mergeplan.bot.prod.branches import reconcile_branches
@@ -158,6 +159,8 @@ class Worker:
             bound.info("job_put_off", why=str(why), seconds=why.seconds)
             inbox.queue.release(job, again_in=why.seconds)
             self._count_job("put_off")
+        except NameReused as why:
+            self._follow_repository(job, why)
         except GitHubPaused as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=why.seconds)
@@ -171,6 +174,19 @@ class Worker:
             inbox.queue.release(job, again_in=0.0)
         except Exception as error:  # the one place where a job's failure ends: it is tried again, and others go on
             self._handle_failure(job, error)
+
+    def _follow_repository(self, job: Job, why: NameReused) -> None:
+        """Repeat the job of a repository under its present name; end it if that is unknown, until a sweep finds it."""
+        try:
+            is_found = self.context.follow_repository(job.repository)
+        except Exception as error:
+            self._handle_failure(job, error)
+            return
+        log.warning("job_put_off" if is_found else "job_ended", key=job.key, why=str(why))
+        self.context.inbox.queue.release(job, again_in=0.0 if is_found else None)
+        self._count_job("put_off" if is_found else "done")
+        if not is_found:
+            self._given_up[job.key] = str(why)
 
     def _count_job(self, result: str) -> None:
         JOBS.labels(result).inc()

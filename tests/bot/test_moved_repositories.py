@@ -200,6 +200,33 @@ def test_nothing_is_done_in_a_repository_that_took_the_name_unseen(bench: Bench)
     assert bench.record(number).state is PullState.PLANNED
 
 
+def test_a_job_whose_repository_lost_its_name_goes_on_under_the_present_one(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.github.faults.drop("*", times=100)
+    bench.github.move_repository(SHOP, STORE)
+    bench.github.create_repository(SHOP, PROJECT)
+    bench.github.install_app(SHOP)
+
+    bench.context.inbox.queue.wake(SHOP, 0)
+    bench.idle()
+
+    assert bench.context.inbox.repositories.find(SHOP).name == STORE
+    assert "job_failed" not in capsys.readouterr().out
+
+
+def test_a_job_of_a_repository_that_github_does_not_know_ends(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    """A late webhook gave it a name that another repository has: it is not tried again for hours."""
+    bench.context.inbox.repositories.note({999: "ann/gone"})
+    bench.context.inbox.repositories.note({999: SHOP})
+
+    bench.context.inbox.queue.wake("ann/gone", 0)
+    bench.idle()
+
+    log = capsys.readouterr().out
+    assert "job_failed" not in log and log.count("job_ended") == 1
+
+
 def test_a_job_of_prod_asks_nothing_of_a_repository_that_takes_the_name_meanwhile(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
