@@ -138,9 +138,10 @@ def test_the_glossary_has_each_term_once_and_every_category() -> None:
     assert {category for category in categories if not category.startswith("indirect")} <= {*terms}
 
 
-def test_the_comparison_names_tests_that_exist() -> None:
+@pytest.mark.parametrize("page", ["comparison", "lives"])
+def test_a_page_names_tests_that_exist(page: str) -> None:
     file = ""
-    for named, test in re.findall(r"`(tests/[\w/]+\.py)?(?:::(\w+))?`", text("docs/explanation/comparison.md")):
+    for named, test in re.findall(r"`(tests/[\w/]+\.py)?(?:::(\w+))?`", text(f"docs/explanation/{page}.md")):
         file = named or file
 
         assert not test or f"def {test}(" in text(file), f"{file}::{test}"
