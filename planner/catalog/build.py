@@ -24,7 +24,7 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.definitions.formatting import format_tree
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import render_model
-from mergeplan.planner.plan.costs import TableHistory
+from mergeplan.planner.plan.costs import TableHistory, TableSize
 from mergeplan.planner.plan.schedule import Loaded, Window, schedule_run
 from mergeplan.planner.project.lineage import ALL, ROWS, Followed, Node
 from mergeplan.planner.project.loader import Project
@@ -43,6 +43,7 @@ class CatalogSources:
     now: datetime
     memory: ShapeMemory = NO_MEMORY  # of layouts
     stored_columns: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)  # by physical table
+    sizes: Mapping[str, TableSize] = field(default_factory=dict)  # by physical table
     histories: Mapping[str, TableHistory] = field(default_factory=dict)  # by physical table
 
 
@@ -192,6 +193,7 @@ def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
             missing=behind.get(name, ((), ()))[1],
             current=name in models and _same_text(models[name], snapshot.model),
             history=history,
+            size=sources.sizes.get(snapshot.table),
             rows=history.count_rows(snapshot.model, loaded_time) if history else None,
         )
     return tables

@@ -12,7 +12,7 @@ from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.plan.costs import TableHistory
+from mergeplan.planner.plan.costs import TableHistory, TableSize
 from mergeplan.planner.project.lineage import Node
 from mergeplan.planner.semantics.types import normalize_type
 
@@ -78,6 +78,7 @@ class DeployedTable:
     current: bool = True
     history: TableHistory | None = None  # None: no batch of it is on record
     rows: int | None = None  # None: not known
+    size: TableSize | None = None  # None: not measured yet
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,8 @@ class DeployedRow(Data):
     missing: Spans = Field(default=(), description="the time that a run would compute now")
     current: bool = Field(default=True, description="the file says what is deployed; false: it was edited since")
     rows: int | None = Field(default=None, description="the rows of the table; null: not known without Spark")
+    bytes: int | None = Field(default=None, description="of its files; null: the janitor did not measure it yet")
+    measured_at: str | None = Field(default=None, description="when `bytes` was measured, or null")
     rows_written: int = Field(default=0, description="the rows that all batches of the table wrote")
     seconds: float = Field(default=0.0, description="how long all batches took, added up")
     batch_count: int = Field(default=0, description="the batches of the table that are on record")

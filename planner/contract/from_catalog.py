@@ -108,6 +108,8 @@ def _deployed_row(deployed: DeployedTable) -> rows.DeployedRow:
         missing=format_spans(deployed.missing),
         current=deployed.current,
         rows=deployed.rows,
+        bytes=deployed.size.bytes if deployed.size else None,
+        measured_at=_format_moment(deployed.size.measured_at) if deployed.size else None,
         rows_written=history.total.rows if history else 0,
         seconds=history.total.seconds if history else 0.0,
         batch_count=history.count if history else 0,

@@ -181,6 +181,9 @@ class RoutedTables:
     def last_write(self, name: str) -> datetime | None:
         return self._gateways.engine_for("").tables.last_write(name)
 
+    def size(self, name: str) -> int | None:
+        return self._gateways.engine_for("").tables.size(name)
+
     def refresh(self, name: str) -> None:
         self._gateways.engine_for("").tables.refresh(name)
 

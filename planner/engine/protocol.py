@@ -296,6 +296,12 @@ class TableStore(Protocol):
         Return None for a view, for a missing or empty table, and for a format that does not record its writes.
         """
 
+    def size(self, name: str) -> int | None:
+        """Return the bytes of the files of a table's rows; None for a view, a missing table, and if Spark cannot tell.
+
+        No row is read.
+        """
+
     def refresh(self, name: str) -> None:
         """Forget the remembered files of a table: another Spark has written it."""
 

@@ -35,6 +35,14 @@ class BatchCost:
 
 
 @dataclass(frozen=True)
+class TableSize:
+    """The bytes of a table's files when they were measured."""
+
+    bytes: int
+    measured_at: datetime
+
+
+@dataclass(frozen=True)
 class TableHistory:
     """The batches of a table: their total, their number, the last write, and those of the newest time, newest first."""
 

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from mergeplan.planner.project.lineage import ALL, ROWS, Node
 from mergeplan.planner.site.highlight import highlight_code
 from mergeplan.planner.site.names import page_name
-from mergeplan.planner.wording import count_noun, duration_text, lateness_text, printable_text
+from mergeplan.planner.wording import count_noun, duration_text, lateness_text, printable_text, size_text
 
 COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
 
@@ -57,6 +57,7 @@ def _list_filters() -> Iterator[tuple[str, Callable[..., Any]]]:
     yield "took", duration_text
     yield "counted", count_noun
     yield "limits", lambda freshness: lateness_text(freshness.warn_after, freshness.error_after)
+    yield "size", size_text
     yield "anchor", lambda schema: f"schema-{page_name(schema)}"
     yield "moment", lambda at: at.astimezone(UTC).strftime(_moment_form(at))
 

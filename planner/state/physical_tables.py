@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.plan.costs import TableSize
 from mergeplan.planner.serial import Json, decode_json, encode_json
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
@@ -29,6 +30,7 @@ class PhysicalTable:
     reads: tuple[str, ...]
     garbage: bool
     touched_at: datetime
+    size: TableSize | None = None
 
 
 class PhysicalTables:
@@ -50,15 +52,31 @@ class PhysicalTables:
         with self._database.reading() as tx:
             return _read_tables(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name == name)).get(name)
 
-    def columns(self, names: Collection[str]) -> Mapping[str, tuple[Column, ...]]:
-        columns: dict[str, tuple[Column, ...]] = {}
+    def load(self, names: Collection[str]) -> Mapping[str, PhysicalTable]:
+        tables: dict[str, PhysicalTable] = {}
         with self._database.reading() as tx:
             for chunk in split_chunks(sorted(set(names))):
-                recorded_tables = _read_tables(
-                    tx, tx.select(t.physical_tables).where(t.physical_tables.c.name.in_(chunk))
-                )
-                columns |= {name: table.columns for name, table in recorded_tables.items()}
-        return columns
+                tables |= _read_tables(tx, tx.select(t.physical_tables).where(t.physical_tables.c.name.in_(chunk)))
+        return tables
+
+    def columns(self, names: Collection[str]) -> Mapping[str, tuple[Column, ...]]:
+        return {name: table.columns for name, table in self.load(names).items()}
+
+    def find_unmeasured(self, names: Collection[str]) -> frozenset[str]:
+        """Return the tables that were written since their size was measured, or whose size never was."""
+        physical, written = t.physical_tables.c, sa.func.max(t.costs.c.at, type_=t.Utc)
+        last = sa.select(t.costs.c.table_name, written.label("at")).group_by(t.costs.c.table_name)
+        with self._database.reading() as tx:
+            writes = last.where(tx.own(t.costs)).subquery()
+            query = sa.select(physical.name).outerjoin(writes, writes.c.table_name == physical.name)
+            query = query.where(tx.own(t.physical_tables), physical.garbage.is_(False))
+            query = query.where(sa.or_(physical.measured_at.is_(None), writes.c.at >= physical.measured_at))
+            return frozenset(tx.execute(query).scalars()) & frozenset(names)
+
+    def record_size(self, name: str, size: int) -> None:
+        with self._database.writing() as tx:
+            statement = tx.update(t.physical_tables).where(t.physical_tables.c.name == name)
+            tx.execute(statement.values(bytes=size, measured_at=tx.now()))
 
     def types_of(self, table: str, column: str) -> tuple[str, ...]:
         """Return the types of a column in the files of a table and of its bases, latest first."""
@@ -152,7 +170,14 @@ def check_present(tx: Transaction, tables: Collection[str]) -> None:
 def _read_tables(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, PhysicalTable]:
     rows = tx.execute(query.order_by(t.physical_tables.c.name)).all()
     return {
-        row.name: PhysicalTable(row.name, _decode_columns(row.columns), tuple(row.reads), row.garbage, row.touched_at)
+        row.name: PhysicalTable(
+            row.name,
+            _decode_columns(row.columns),
+            tuple(row.reads),
+            row.garbage,
+            row.touched_at,
+            TableSize(row.bytes, row.measured_at) if row.measured_at else None,
+        )
         for row in rows
     }
 

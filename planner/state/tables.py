@@ -61,6 +61,8 @@ physical_tables = sa.Table(
     sa.Column("reads", sa.JSON, nullable=False),  # a physical view's tables: they live as long as it does
     sa.Column("garbage", sa.Boolean, nullable=False),
     sa.Column("touched_at", Utc, nullable=False),  # when a plan last meant to use it
+    sa.Column("bytes", sa.BigInteger),  # of its files; None: not measured yet
+    sa.Column("measured_at", Utc),
 )
 
 intervals = sa.Table(

@@ -30,7 +30,7 @@ from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.model.time_range import TimeRange
 from mergeplan.planner.model.unique_key import UniqueKey
-from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
+from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory, TableSize
 from mergeplan.planner.project.lineage import ROWS, Node
 
 
@@ -127,7 +127,8 @@ def _read_nodes(ends: Iterable[LineageEnd]) -> tuple[Node, ...]:
 def _read_deployment(row: rows.DeployedRow) -> DeployedTable:
     loaded_time, missing = _read_timeline(row.intervals), _read_timeline(row.missing)
     history = _read_history(row, row.written_at) if row.written_at else None
-    return DeployedTable(row.view, row.table, row.version, loaded_time, missing, row.current, history, row.rows)
+    size = TableSize(row.bytes, _parse_moment(row.measured_at)) if row.bytes is not None and row.measured_at else None
+    return DeployedTable(row.view, row.table, row.version, loaded_time, missing, row.current, history, row.rows, size)
 
 
 def _read_history(row: rows.DeployedRow, written_at: str) -> TableHistory:

@@ -17,10 +17,10 @@ from mergeplan.planner.engine.protocol import Expiry, Merge, MergeInto, Written
 from mergeplan.planner.engine.spark.content import build_content_query
 from mergeplan.planner.engine.spark.described import describe_table
 from mergeplan.planner.engine.spark.errors import is_spark
-from mergeplan.planner.engine.spark.last_write import find_last_write
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.engine.spark.table_facts import find_last_write, find_table_size
 from mergeplan.planner.engine.spark.typed_rows import bad_cell, cast_frame
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
@@ -167,6 +167,10 @@ class SparkTables:
     def last_write(self, name: str) -> datetime | None:
         with self._sessions.statement():
             return find_last_write(self._sessions, name)
+
+    def size(self, name: str) -> int | None:
+        with self._sessions.statement():
+            return find_table_size(self._sessions, name)
 
     def refresh(self, name: str) -> None:
         with self._sessions.statement():

@@ -44,8 +44,10 @@ def _build_catalog(
     lineage = FollowedModels(graph_of(work.project.models), memory, on_follow=on_follow)
     sources = CatalogSources(work.project, lineage, environment, loaded, work.now, memory)
     if tables := [snapshot.table for snapshot in environment.snapshots.values()]:
-        stored_columns, histories = work.store.tables.columns(tables), work.store.costs.load_history(tables, BATCHES)
-        sources = replace(sources, stored_columns=stored_columns, histories=histories)
+        stored_tables, histories = work.store.tables.load(tables), work.store.costs.load_history(tables, BATCHES)
+        columns = {name: table.columns for name, table in stored_tables.items()}
+        sizes = {name: table.size for name, table in stored_tables.items() if table.size}
+        sources = replace(sources, stored_columns=columns, histories=histories, sizes=sizes)
     catalog = build_catalog(sources)
     work.lookups.keep()
     return catalog

@@ -19,6 +19,7 @@ from mergeplan.planner.apply.old_versions import OldVersions, find_old_versions,
 from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.apply.promotion.rollback import AskedBy, RollbackPlan, build_rollback
 from mergeplan.planner.apply.promotion.rollback import apply_rollback as roll_back
+from mergeplan.planner.apply.table_sizes import measure_sizes
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.parsing.files.environments import parse_ttl, replaces_views, seconds_of_promotion
 from mergeplan.planner.session.use_cases.applying import Record
@@ -134,6 +135,7 @@ def run_janitor(work: Workspace, retention: timedelta | None = None, keep: Colle
         return Swept(tuple(over), tuple(tables), dropped=False, old_versions=old)
     over = drop_expired(work.store, work.engine, work.now, pinned, emit=no_events)
     gone = sweep_tables(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
+    measure_sizes(work.store, work.engine, work.store.environments.get(PROD))
     history = parse_ttl(config.history_ttl) if config.history_ttl else HISTORY
     forgotten = work.store.retention.forget(datetime.now(UTC) - max(history, retention))
     old = OldVersions()

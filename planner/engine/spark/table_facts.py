@@ -1,4 +1,4 @@
-"""The last commit of a table that added or replaced rows."""
+"""The last commit of a table that brought rows, and the size of its files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from mergeplan.planner.engine.spark.described import Described, describe_table
 from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
+from mergeplan.planner.naming import quote_column
 
 # Optimizing, a vacuum, a deletion, a restored version and another property leave a late table as late as it was.
 DELTA_WRITES = frozenset(
@@ -46,3 +47,18 @@ def _read_moments(sessions: Sessions, name: str, description: Described) -> list
     if description.format in FILES:
         return sessions.run(f"SELECT unix_millis(max(_metadata.file_modification_time)) FROM {table}").collect()
     return []
+
+
+def find_table_size(sessions: Sessions, name: str) -> int | None:
+    description, table = describe_table(sessions, name), quote_name(name)
+    if description is None or description.is_view:
+        return None
+    if description.format == "delta":
+        return int(sessions.run(f"DESCRIBE DETAIL {table}").select("sizeInBytes").collect()[0][0])
+    if description.format == "iceberg":  # whose statistics are of rows, and not of files
+        return int(sessions.run(f"SELECT sum(file_size_in_bytes) FROM {table}.files").collect()[0][0] or 0)
+    sessions.run(f"REFRESH TABLE {table}")  # another process may have written it since
+    # Spark adds up the files of partitions only where a condition asks for some; this one holds for each.
+    partitions = (f"coalesce(CAST({quote_column(column)} AS STRING), '') >= ''" for column in description.partitions)
+    condition = next(partitions, "true")
+    return sessions.current.scan_bytes(f"SELECT * FROM {table} WHERE {condition}")
