@@ -30,7 +30,8 @@ FILES = {
     "SELECT id, day, price FROM raw.events WHERE day BETWEEN @start_date AND @end_date\n",
     "models/total.sql": "MODEL (name shop.total, kind FULL, cron '0 7 * * 1-5', tags (core));\n"
     "SELECT day, sum(price) AS total FROM shop.daily GROUP BY day\n",
-    "models/top.sql": "MODEL (name shop.top, kind FULL, tags (heavy));\nSELECT max(price) AS price FROM shop.daily\n",
+    "models/top.sql": "MODEL (name shop.top, kind FULL, tags (heavy), freshness (error_after '60 hours'));\n"
+    "SELECT max(price) AS price FROM shop.daily\n",
     "tests/test_top.yaml": "test_top:\n  model: shop.top\n  inputs:\n    shop.daily: {rows: [{price: 1}, {price: 3}]}\n"
     "  outputs: {query: {rows: [{price: 3}]}}\n",
 }  # fmt: skip
@@ -77,7 +78,7 @@ def failures(run: dict[str, Any]) -> str:
     return " ".join(f"{event['failureMetadata']} {event['error']}" for event in events)
 
 
-def test_a_component_has_pools_by_selector_and_freshness_by_cron(stage: Stage) -> None:
+def test_a_component_has_pools_by_selector_and_freshness_by_cron_or_by_the_model(stage: Stage) -> None:
     nodes = {".".join(node["assetKey"]["path"]): node for node in stage.dev.ask(NODES)["assetNodes"]}
 
     assert {name: (node["pools"], node["opNames"]) for name, node in nodes.items()} == {
@@ -88,7 +89,7 @@ def test_a_component_has_pools_by_selector_and_freshness_by_cron(stage: Stage) -
     }
     windows = {name: (node["internalFreshnessPolicy"] or {}).get("failWindowSeconds") for name, node in nodes.items()}
     hour = 3600
-    assert windows == {"shop.daily": 26 * hour, "shop.top": 26 * hour, "shop.total": 74 * hour, "raw.events": None}
+    assert windows == {"shop.daily": 26 * hour, "shop.top": 60 * hour, "shop.total": 74 * hour, "raw.events": None}
 
 
 def test_the_sensor_and_the_run_report_what_was_promoted_and_assets_are_fresh(stage: Stage) -> None:
@@ -135,6 +136,12 @@ def test_the_audit_job_evaluates_the_checks_and_the_test_job_the_unit_tests(stag
     # Of each day that the table holds, and of no other: the audit looked at all time.
     assert [(check["checkName"], check["success"]) for check in checks] == [("not_null", True)] * 3
     assert any("test_top" in event.get("message", "") for event in test["events"])
+
+
+def test_the_freshness_job_measures_the_tables(stage: Stage) -> None:
+    run = stage.dev.run("mergeplan_freshness")
+
+    assert run["status"] == "SUCCESS", failures(run)
 
 
 def test_the_daemon_runs_the_janitor_by_its_schedule(stage: Stage) -> None:
