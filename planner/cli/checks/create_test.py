@@ -10,7 +10,8 @@ from typing import Any
 import click
 import yaml
 
-from mergeplan.planner.checks.unit_tests import cte_names, has_known_columns, model_rows
+from mergeplan.planner.apply.unit_tests import compute_outputs
+from mergeplan.planner.checks.unit_tests import cte_names, has_known_columns
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.engine.protocol import Rows
@@ -92,7 +93,9 @@ def _build_test_body(work: Workspace, model: Model, title: str, file: Path, opti
 def _compute_outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Written:
     if ctes:
         test = replace(test, ctes={cte: TestRows() for cte in cte_names(model)})
-    rows_by_output = {output: _row_dicts(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
+    rows_by_output = {
+        output: _row_dicts(rows) for output, rows in compute_outputs(work.engine, work.project, test).items()
+    }
     query, cte_rows = rows_by_output.pop("query"), rows_by_output
     return {**({"ctes": dict(cte_rows)} if cte_rows else {}), "query": query}
 

@@ -37,11 +37,13 @@ _ROWS_BY_NAME = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Row
 _TEST = {
     "model": {**_TEXT, "description": "The model that is tested: `schema.model`."},
     "description": {**_TEXT, "description": "The description of the test."},
+    "this": {"$ref": "#/$defs/Rows", "description": "The rows that the model's table holds before the load."},
     "inputs": {**_ROWS_BY_NAME, "description": "The rows of the tables that the model reads, by table."},
     "outputs": {
         "type": "object",
         "properties": {
             "query": {"$ref": "#/$defs/Rows", "description": "The rows that the model returns."},
+            "table": {"$ref": "#/$defs/Rows", "description": "The rows that its table holds after the load."},
             "ctes": {**_ROWS_BY_NAME, "description": "The rows that its CTEs return, by CTE."},
             "partial": {"type": "boolean", "description": "Whether columns that the rows leave out are not compared."},
         },

@@ -34,7 +34,10 @@ def unit_test_edits(
                 yield _node_edit(path, fields["model"][1], model_name)
             if of_model and column and "outputs" in fields:
                 outputs = {key.value: value for key, value in _node_pairs(fields["outputs"][1])}
-                yield from _row_edits(path, name.value, outputs.get("query"), column)
+                for output in ("query", "table"):
+                    yield from _row_edits(path, name.value, outputs.get(output), column)
+            if of_model and column and "this" in fields:
+                yield from _row_edits(path, name.value, fields["this"][1], column)
             for key, value in _node_pairs(fields["inputs"][1]) if "inputs" in fields else ():
                 if without_default(str(key.value).lower(), catalog) == table:
                     if model_name:

@@ -19,7 +19,7 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 Row = Mapping[str, object]
 Words = tuple[str, ...]
 
-_KEYS = ("model", "description", "inputs", "outputs", "vars", "gateway", "schema", "default_catalog", "freeze_time")
+_KEYS = tuple("model description this inputs outputs vars gateway schema default_catalog freeze_time".split())
 _RELATION = ("rows", "query", "columns", "partial", "format", "path", "csv_settings")
 ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test's own file -> text; ProjectError
 
@@ -37,7 +37,11 @@ class TestRows:
 
 @dataclass(frozen=True)
 class UnitTest:
-    """One test: inputs by table, expected rows of the query (None: not compared) and of CTEs, and the time."""
+    """One test: inputs by table, expected rows of the query (None: not compared) and of CTEs, and the time.
+
+    `this` are the rows that the model's own table holds before the load (None: it is new), and `table` those that it
+    is expected to hold afterwards (None: nothing is loaded).
+    """
 
     name: str
     model: str
@@ -51,6 +55,8 @@ class UnitTest:
     end: datetime | None = None
     execution_time: datetime | None = None
     variables: tuple[tuple[str, Scalar], ...] = ()
+    this: TestRows | None = None
+    table: TestRows | None = None
 
     @property
     def place(self) -> Place:
@@ -111,7 +117,11 @@ def _read_test(document: Document, name: str, body: object, around: Surroundings
         )
         for table, value in _require_mapping(document, (*at, "inputs"), fields.get("inputs") or {}).items()
     }
-    query, ctes = _read_outputs(document, at, fields, dialects[model], around.read)
+    expected = _read_outputs(document, at, fields, dialects[model], around.read)
+    this = _read_own_rows(document, at, fields, dialects[model], around.read)
+    if model in inputs and (this is not None or expected.table is not None):
+        message = "The rows that the model's own table holds before the load belong under `this`."
+        raise document.error((*at, "inputs"), message, f"Move the rows of `{model}` there.")
     times, variables = _read_variables(document, (*at, "vars"), fields.get("vars") or {}, around.now)
     if fields.get("freeze_time") is not None:
         times.setdefault(
@@ -123,14 +133,28 @@ def _read_test(document: Document, name: str, body: object, around: Surroundings
         path=document.path,
         line=document.place(at).line,
         inputs=inputs,
-        query=query,
-        ctes=ctes,
+        query=expected.query,
+        ctes=expected.ctes,
         description=str(fields.get("description") or ""),
         start=times.get("start"),
         end=times.get("end"),
         execution_time=times.get("execution_time"),
         variables=variables,
+        this=this,
+        table=expected.table,
     )
+
+
+def _read_own_rows(
+    document: Document, test: Path, test_fields: Mapping[str, object], dialect: str, read: ReadFile
+) -> TestRows | None:
+    """Return the rows under `this`; None without the key: then the table is new."""
+    if "this" not in test_fields:
+        return None
+    if test_fields["this"] is None:
+        hint = "Write `this: []` for a table without rows; leave `this` out for a table that is new."
+        raise document.error((*test, "this"), "`this` lists no rows.", hint)
+    return _read_relation(document, (*test, "this"), test_fields["this"], dialect, read)
 
 
 def _test_catalog(document: Document, key_path: Path, test_fields: Mapping[str, object], around: Surroundings) -> str:
@@ -159,21 +183,31 @@ def _freeze_time(document: Document, key_path: Path, value: object, now: datetim
         raise document.error(key_path, f"`freeze_time`: {error}") from None
 
 
+@dataclass(frozen=True)
+class _Outputs:
+    query: TestRows | None
+    table: TestRows | None
+    ctes: Mapping[str, TestRows]
+
+
 def _read_outputs(
     document: Document, test: Path, test_fields: Mapping[str, object], dialect: str, read: ReadFile
-) -> tuple[TestRows | None, dict[str, TestRows]]:
+) -> _Outputs:
     at = (*test, "outputs")
     outputs = _require_mapping(document, at, test_fields.get("outputs") or {})
-    _check_keys(document, at, outputs, ("query", "ctes", "partial"))
+    _check_keys(document, at, outputs, ("query", "table", "ctes", "partial"))
     partial = outputs.get("partial") is True
     ctes = {
         str(name).lower(): _read_relation(document, (*at, "ctes", str(name)), value, dialect, read, partial)
         for name, value in _require_mapping(document, (*at, "ctes"), outputs.get("ctes") or {}).items()
     }
-    query = outputs.get("query")
-    if query is None and not ctes:
+    query, table = (
+        None if value is None else _read_relation(document, (*at, key), value, dialect, read, partial)
+        for key, value in ((key, outputs.get(key)) for key in ("query", "table"))
+    )
+    if query is None and table is None and not ctes:
         raise document.error(at, f"The test `{test[0]}` has no outputs.", "Add `outputs: {query: {rows: [...]}}`.")
-    return None if query is None else _read_relation(document, (*at, "query"), query, dialect, read, partial), ctes
+    return _Outputs(query, table, ctes)
 
 
 def _read_relation(

@@ -115,7 +115,7 @@ def _run_tests(work: Workspace, *, again: bool) -> None:
     changed = [test for test in tests if digests_by_test.get(test.name) not in passed]
     ran: dict[str, TestResult] = {}
     if changed:
-        from mergeplan.planner.checks.unit_tests import (
+        from mergeplan.planner.apply.unit_tests import (
             run_unit_tests,  # with all that runs on Spark: mostly no test has changed
         )
 
