@@ -31,6 +31,7 @@ from mergeplan.planner.naming import parts_of, qualify_table, quote_column
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.loader import Project
+from mergeplan.planner.tables.merge.dbt_snapshot import fill_versions
 from mergeplan.planner.tables.partitioning import check_columns
 from mergeplan.planner.tables.self_reference import empty_relation, own_columns
 
@@ -110,14 +111,15 @@ def _write_previous_rows(engine: Engine, table: Table, load: TestLoad) -> None:
             message = f"The table of {load.model.name} has no column `{column.name}`."
             raise ProjectError(message, place=place, hint=hint)
     rows = add_missing_columns(sql, columns, table.columns)
+    if load.model.history is not None:
+        rows = fill_versions(rows, table.columns, load.model.by_key.unique_key, load.model.history)
     if table.partitioning is not None or (table.listed and table.parts):
         engine.tables.replace_partitions(table, rows, others=True)
     else:
         engine.tables.replace(table, rows)
 
 
-def _drop_leftovers(engine: Engine, catalog: str) -> None:
-    """Drop the scratch tables of processes that were killed."""
+def _drop_leftovers(engine: Engine, catalog: str) -> None:  # of processes that were killed
     schema = f"{catalog}.{SCHEMA}" if catalog else SCHEMA
     for name in engine.catalog.objects(schema):
         match = _SCRATCH.fullmatch(name)

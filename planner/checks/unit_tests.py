@@ -165,7 +165,6 @@ class _Evaluation:
 
 
 def _collect_inputs(model: Model, test: UnitTest) -> Mapping[str, TestRows]:
-    """Return the given rows by table, with those of the model's own table if it reads that."""
     return {**test.inputs, model.name: test.this} if test.this and model.reads_itself else test.inputs
 
 

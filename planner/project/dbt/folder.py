@@ -19,7 +19,7 @@ from mergeplan.planner.parsing.files.dbt.texts import (
     model_text,
     tests_by_model,
 )
-from mergeplan.planner.parsing.files.dbt.unit_tests import unit_test_body, unit_test_text
+from mergeplan.planner.parsing.files.dbt.unit_tests import spell_names, unit_test_body, unit_test_text
 from mergeplan.planner.project.folder import Folder
 
 MODELS = ("model", "seed", "snapshot")
@@ -30,6 +30,7 @@ LOADED = {
 MOST_NOTES = 5  # tests that are named
 SOURCES = "external_models/dbt_sources.yaml"
 EXPOSURES = "exposures/dbt_exposures.yaml"
+OWN_TESTS = "mergeplan_tests"  # the folder of unit tests in our own format: dbt reads the YAML of `tests`
 
 
 class DbtFolder(Folder):
@@ -132,7 +133,7 @@ class DbtFolder(Folder):
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
         """Yield the paths of dbt's models for `models`, sources for `external_models`, and tests for `audits`.
 
-        Of mergeplan's own folders only that of the linter is read.
+        Of mergeplan's own folders only those of the linter and of unit tests are read.
         """
         if folder == "linter":
             yield from super().files(folder, ignore_patterns, *suffixes)
@@ -142,6 +143,7 @@ class DbtFolder(Folder):
             yield from self._test_audits[1]
         elif folder == "tests" and ".yml" in suffixes:
             yield from self._unit_tests
+            yield from super().files(OWN_TESTS, ignore_patterns, *suffixes)
         elif folder == "external_models" and (self.project.sources or self._dbt_only_nodes):
             yield SOURCES
         elif folder == "exposures" and self.project.exposures:
@@ -171,6 +173,8 @@ class DbtFolder(Folder):
             return self._test_audits[1][name]
         if name in self._unit_tests:
             return self._unit_tests[name]
+        if name.startswith(f"{OWN_TESTS}/"):
+            return spell_names(super().text(name), self.project)
         if name not in self.nodes:
             return super().text(name)
         node = self.nodes[name]

@@ -139,7 +139,7 @@ class DbtFixture(DbtPart):
 
 
 class DbtUnitTest(DbtPart):
-    """A unit test; `error` is the part that mergeplan does not support."""
+    """A unit test; `error` is the part that mergeplan does not support, `load` its `config.meta.mergeplan`."""
 
     id: str
     name: str
@@ -150,6 +150,7 @@ class DbtUnitTest(DbtPart):
     expect: DbtFixture
     is_incremental: bool
     error: str
+    load: Any = {}
 
 
 class DbtProject(DbtPart):
