@@ -44,7 +44,10 @@ _SCRATCH = re.compile(r"t(\d+)_[0-9a-f]{12}")
 def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) -> tuple[TestResult, ...]:
     for catalog in sorted({parts_of(test.model)[0] for test in tests if test.table is not None}):
         _drop_leftovers(engine, catalog)
-    return check_tests(engine, project, tests, partial(load_table, engine, project))
+    try:
+        return check_tests(engine, project, tests, partial(load_table, engine, project))
+    finally:
+        project.code.close()  # a call of a macro in Python starts it
 
 
 def compute_outputs(engine: Engine, project: Project, test: UnitTest) -> dict[str, Rows]:

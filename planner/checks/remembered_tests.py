@@ -23,7 +23,8 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import read_setting, setting_parts
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.project.loader import Project, override_variables
+from mergeplan.planner.project.called_macros import expand_call, find_test_model
+from mergeplan.planner.project.loader import Project
 from mergeplan.planner.semantics.spark.spark_functions import depends_on_session, is_random, is_volatile
 from mergeplan.planner.tables.merge.relations import parse_expression
 from mergeplan.planner.tables.merge.unique_key import MERGE
@@ -58,12 +59,15 @@ class TestDigests:
         if self._spark is None:
             return None
         try:
+            text = expand_call(self._project, test) if test.call else ""
+            if test.compares_only_text:
+                return digest(self._spark, self._project.gateway, _definition_text(test), text)
             model = _find_test_model(self._project, test)
         except MergeplanError:
             return None
         if model is None or model.written.misread:
             return None
-        parts = [_definition_text(test), _content_text(model)]
+        parts = [_definition_text(test), text, _content_text(model)]
         if test.table is not None:
             parts.append(repr(model.cron))  # a table by time is partitioned by its unit
         for name in sorted(_model_dependencies(self._project, model)):
@@ -75,6 +79,8 @@ class TestDigests:
 
         Neither the clock nor chance nor a function that is not Spark's own may play a part.
         """
+        if test.compares_only_text:
+            return True  # which its digest has
         try:
             model = _find_test_model(self._project, test)
             if model is None:
@@ -129,10 +135,10 @@ def _find_test_model(project: Project, test: UnitTest) -> Model | None:
 
     No digest covers all that Python may read.
     """
-    model = project.models[test.model]
-    if model.python is not None or (test.variables and project.code.files):
+    model = None if test.call else project.models[test.model]
+    if (model and model.python) or (test.variables and project.code.files):
         return None
-    return override_variables(project, model, dict(test.variables)) if test.variables else model
+    return find_test_model(project, test)
 
 
 def _definition_text(test: UnitTest) -> str:
@@ -171,7 +177,6 @@ def _parse_queries(model: Model) -> Iterator[exp.Expr]:
 
 
 def _parse_merge(model: Model) -> Iterator[exp.Expr]:
-    """Yield the expressions by which a batch of the model is merged and laid out."""
     keys = model.by_key
     if keys.when_matched:
         yield spark_tree(f"{MERGE}{keys.when_matched}")

@@ -11,7 +11,7 @@ from threading import RLock
 
 from sqlglot import exp
 
-from mergeplan.planner.checks.diff.rows import compare_rows
+from mergeplan.planner.checks.diff.rows import RowDifference, compare_rows
 from mergeplan.planner.checks.fetching import THREADS, fetch_all
 from mergeplan.planner.checks.freezing import clock_calls, ctes_of, frozen_text
 from mergeplan.planner.checks.inlining import UNTYPED
@@ -30,7 +30,8 @@ from mergeplan.planner.parsing.macros.expand import dates, spark_tree
 from mergeplan.planner.parsing.render import inline_views, no_rows, query_of, render_tree
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.project.loader import Project, override_variables
+from mergeplan.planner.project.called_macros import check_call, compare_texts, expand_call, find_test_model
+from mergeplan.planner.project.loader import Project
 from mergeplan.planner.python.run_inputs import RunInputs
 from mergeplan.planner.python.running import Running, open_runner
 from mergeplan.planner.tables.self_reference import own_columns
@@ -51,6 +52,9 @@ class _OutputQuery:
     expected_names: tuple[str, ...] = ()  # of the columns that it returns
 
 
+_Output = _OutputQuery | OutputResult  # one that Spark has yet to answer, and one that is known
+
+
 def check_tests(
     engine: Engine, project: Project, tests: Sequence[UnitTest], load_table: LoadTable
 ) -> tuple[TestResult, ...]:
@@ -60,9 +64,9 @@ def check_tests(
     """
     schemas = _Schemas(engine, project)
 
-    def prepare(test: UnitTest) -> tuple[_OutputQuery, ...] | MergeplanError:
+    def prepare(test: UnitTest) -> tuple[_Output, ...] | MergeplanError:
         try:
-            return _output_queries(engine, project, test, schemas, evaluation)
+            return (*_compare_text(project, test), *_output_queries(engine, project, test, schemas, evaluation))
         except (ProjectError, QueryError) as error:
             return error
 
@@ -70,7 +74,8 @@ def check_tests(
         evaluation = _Evaluation(python, query_stack, load_table)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="test") as pool:
             ready = list(pool.map(prepare, tests))
-        every = [query for queries in ready if not isinstance(queries, MergeplanError) for query in queries]
+        outputs = [output for outputs in ready if not isinstance(outputs, MergeplanError) for output in outputs]
+        every = [output for output in outputs if isinstance(output, _OutputQuery)]
         answers = fetch_all(engine, [sql for query in every for sql in (query.sql, query.expected_sql) if sql])
     return tuple(_make_result(test, queries, answers) for test, queries in zip(tests, ready, strict=True))
 
@@ -104,13 +109,29 @@ def model_rows(engine: Engine, project: Project, test: UnitTest, load_table: Loa
     return answers
 
 
+def _compare_text(project: Project, test: UnitTest) -> tuple[OutputResult, ...]:
+    if not test.call:
+        return ()
+    check_call(test, project.defaults.dialect)
+    actual = expand_call(project, test)
+    if test.text is None:
+        return ()
+    row, actual_row = (test.text.strip(),), (actual,)
+    equal = compare_texts(test.text, actual, test, project.defaults.dialect)
+    differences = () if equal else (RowDifference(("text",), row, actual_row, ("text",)),)
+    return (OutputResult("text", Rows(("text",), (row,)), Rows(("text",), (actual_row,)), differences),)
+
+
 def _make_result(
-    test: UnitTest, queries: tuple[_OutputQuery, ...] | MergeplanError, results: Mapping[str, Rows | MergeplanError]
+    test: UnitTest, queries: tuple[_Output, ...] | MergeplanError, results: Mapping[str, Rows | MergeplanError]
 ) -> TestResult:
     if isinstance(queries, MergeplanError):
         return TestResult(test, error=_add_place(queries, test))
     outputs = []
     for query in queries:
+        if isinstance(query, OutputResult):
+            outputs.append(query)
+            continue
         actual, expected_answer = results[query.sql], results[query.expected_sql] if query.expected_sql else None
         for answer in (actual, expected_answer):
             if isinstance(answer, MergeplanError):
@@ -176,9 +197,9 @@ def _test_moments(test: UnitTest) -> tuple[Interval, datetime]:
 def _output_queries(
     engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, evaluation: _Evaluation
 ) -> tuple[_OutputQuery, ...]:
-    model = replace(project.models[test.model], gateway="")  # the test runs on the project's own gateway
-    if test.variables and model.python is None:
-        model = replace(override_variables(project, model, dict(test.variables)), gateway="")
+    if test.compares_only_text:
+        return ()
+    model = replace(find_test_model(project, test), gateway="")  # the test runs on the project's own gateway
     if not model.kind.has_query:
         raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
     outputs: list[tuple[str, str, TestRows]] = []

@@ -34,12 +34,12 @@ def read_unit_tests(
     dialects = refused_models.merge_dialects({name: model.dialect for name, model in models.items()})
     load_time, catalog = defaults.now, defaults.catalog
     read = partial(_test_file, reading)
-    around = Surroundings(dialects, config.gateways, read, load_time, catalog, unknown)
+    around = Surroundings(dialects, config.gateways, read, load_time, catalog, defaults.dialect, unknown)
     files = reading.files("tests", config.ignore_patterns, ".yaml", ".yml")
     reading.each(files, lambda name: tests.extend(_load_tests(reading, name, around)))
     reading.each(tests, lambda test: _check_name(test, tests))
-    opened = [test for test in tests if test.model in models]
-    reading.each(opened, lambda test: _check_table(test, models[test.model]))
+    opened = [test for test in tests if test.call or test.model in models]
+    reading.each(opened, lambda test: None if test.call else _check_table(test, models[test.model]))
     return opened
 
 

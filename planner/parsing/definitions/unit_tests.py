@@ -19,7 +19,8 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 Row = Mapping[str, object]
 Words = tuple[str, ...]
 
-_KEYS = tuple("model description this inputs outputs vars gateway schema default_catalog freeze_time".split())
+_COMMON = tuple("description inputs outputs vars gateway schema default_catalog freeze_time".split())
+_KEYS = ("model", "this", "macro", "call", *_COMMON)
 _RELATION = ("rows", "query", "columns", "partial", "format", "path", "csv_settings")
 ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test's own file -> text; ProjectError
 
@@ -40,7 +41,8 @@ class UnitTest:
     """One test: inputs by table, expected rows of the query (None: not compared) and of CTEs, and the time.
 
     `this` are the rows that the model's own table holds before the load (None: it is new), and `table` those that it
-    is expected to hold afterwards (None: nothing is loaded).
+    is expected to hold afterwards (None: nothing is loaded). The test of a macro has the `call`, SQL that may be a
+    query, and the `text` that it is expected to become (None: not compared); its `model` is `@` and the macro's name.
     """
 
     name: str
@@ -57,10 +59,16 @@ class UnitTest:
     variables: tuple[tuple[str, Scalar], ...] = ()
     this: TestRows | None = None
     table: TestRows | None = None
+    call: str = ""
+    text: str | None = None
 
     @property
     def place(self) -> Place:
         return Place(self.path, self.line)
+
+    @property
+    def compares_only_text(self) -> bool:
+        return bool(self.call) and self.query is None and not self.ctes
 
 
 class UnknownModel(ProjectError):
@@ -83,6 +91,7 @@ class Surroundings:
     read: ReadFile
     now: datetime
     catalog: str = SESSION_CATALOG  # of names without one
+    dialect: str = "spark"  # of calls of macros
     unknown: Callable[[ProjectError], None] = _raise_error
 
 
@@ -103,22 +112,16 @@ def _read_test(document: Document, name: str, body: object, around: Surroundings
     fields = _require_mapping(document, at, body)
     _check_keys(document, at, fields, _KEYS)
     _check_place(document, at, fields, around)
-    dialects, catalog = around.dialects, _test_catalog(document, at, fields, around)
-    if not isinstance(fields.get("model"), str):
-        raise document.error(at, f"The test `{name}` does not name its model.", "Add `model: schema.table`.")
-    model = parse_name(str(fields["model"]), document.place((*at, "model")), catalog)
-    if model not in dialects:
-        hint = did_you_mean(model, dialects, most=5)
-        place = document.place((*at, "model"))
-        raise UnknownModel(f"The test's model `{model}` does not exist.", place=place, hint=hint)
+    catalog = _test_catalog(document, at, fields, around)
+    model, dialect, call = _read_subject(document, at, fields, around)
     inputs = {
         parse_name(str(table), document.place((*at, "inputs", str(table))), catalog): _read_relation(
-            document, (*at, "inputs", str(table)), value, dialects[model], around.read
+            document, (*at, "inputs", str(table)), value, dialect, around.read
         )
         for table, value in _require_mapping(document, (*at, "inputs"), fields.get("inputs") or {}).items()
     }
-    expected = _read_outputs(document, at, fields, dialects[model], around.read)
-    this = _read_own_rows(document, at, fields, dialects[model], around.read)
+    expected = _read_outputs(document, at, fields, dialect, around.read)
+    this = _read_own_rows(document, at, fields, dialect, around.read)
     if model in inputs and (this is not None or expected.table is not None):
         message = "The rows that the model's own table holds before the load belong under `this`."
         raise document.error((*at, "inputs"), message, f"Move the rows of `{model}` there.")
@@ -142,7 +145,35 @@ def _read_test(document: Document, name: str, body: object, around: Surroundings
         variables=variables,
         this=this,
         table=expected.table,
+        call=call,
+        text=expected.text,
     )
+
+
+def _read_subject(
+    document: Document, test: Path, test_fields: Mapping[str, object], around: Surroundings
+) -> tuple[str, str, str]:
+    """Return what is tested: the model, or `@` and a macro; its dialect, and the call of a macro."""
+    macro = test_fields.get("macro")
+    if macro is not None:
+        if odd := next((key for key in ("model", "this") if key in test_fields), None):
+            raise document.error((*test, odd), f"The test of a macro has no `{odd}`.")
+        call = test_fields.get("call")
+        if not isinstance(macro, str) or not isinstance(call, str) or not call.strip():
+            raise document.error(
+                test, f"The test `{test[0]}` does not call its macro.", f'Add `call: "@{macro}(...)"`.'
+            )
+        return f"@{macro.lower().removeprefix('@')}", around.dialect, call
+    if "call" in test_fields:
+        raise document.error((*test, "call"), "`call` belongs to the test of a macro.", "Add `macro: name`.")
+    if not isinstance(test_fields.get("model"), str):
+        raise document.error(test, f"The test `{test[0]}` does not name its model.", "Add `model: schema.table`.")
+    place = document.place((*test, "model"))
+    model = parse_name(str(test_fields["model"]), place, _test_catalog(document, test, test_fields, around))
+    if model not in around.dialects:
+        hint = did_you_mean(model, around.dialects, most=5)
+        raise UnknownModel(f"The test's model `{model}` does not exist.", place=place, hint=hint)
+    return model, around.dialects[model], ""
 
 
 def _read_own_rows(
@@ -188,6 +219,7 @@ class _Outputs:
     query: TestRows | None
     table: TestRows | None
     ctes: Mapping[str, TestRows]
+    text: str | None
 
 
 def _read_outputs(
@@ -195,7 +227,7 @@ def _read_outputs(
 ) -> _Outputs:
     at = (*test, "outputs")
     outputs = _require_mapping(document, at, test_fields.get("outputs") or {})
-    _check_keys(document, at, outputs, ("query", "table", "ctes", "partial"))
+    _check_keys(document, at, outputs, ("query", "text" if "macro" in test_fields else "table", "ctes", "partial"))
     partial = outputs.get("partial") is True
     ctes = {
         str(name).lower(): _read_relation(document, (*at, "ctes", str(name)), value, dialect, read, partial)
@@ -205,9 +237,12 @@ def _read_outputs(
         None if value is None else _read_relation(document, (*at, key), value, dialect, read, partial)
         for key, value in ((key, outputs.get(key)) for key in ("query", "table"))
     )
-    if query is None and table is None and not ctes:
+    text = outputs.get("text")
+    if text is not None and not isinstance(text, str):
+        raise document.error((*at, "text"), "`text` is the SQL that the call becomes, in quotes.")
+    if query is None and table is None and text is None and not ctes:
         raise document.error(at, f"The test `{test[0]}` has no outputs.", "Add `outputs: {query: {rows: [...]}}`.")
-    return _Outputs(query, table, ctes)
+    return _Outputs(query, table, ctes, text)
 
 
 def _read_relation(
