@@ -23,7 +23,8 @@ def find_test_model(project: Project, test: UnitTest) -> Model:
         model = project.models[test.model]
         is_rendered_again = test.variables and model.python is None
         return override_variables(project, model, dict(test.variables)) if is_rendered_again else model
-    text = "\n" * (test.line - 1) + HEADER + test.call
+    call = test.call if test.rendered is None else test.rendered
+    text = "\n" * (test.line - 1) + HEADER + call
     with_header = replace(_call_defaults(project, test), around=Around(), properties=(), audits=())
     models, _ = parse_models(text, test.path, with_header)
     return models[0]
@@ -31,6 +32,10 @@ def find_test_model(project: Project, test: UnitTest) -> Model:
 
 def expand_call(project: Project, test: UnitTest) -> str:
     """Return the text that the call of a test's macro becomes; raise ProjectError at the test or in the macro."""
+    if test.error:
+        raise ProjectError(f"dbt cannot render the call: {test.error.rstrip('.')}.", place=test.place)
+    if test.rendered is not None:
+        return test.rendered.strip()
     defaults = _call_defaults(project, test)
     text = "\n" * (test.line - 1) + test.call
     source = create_source(test.path, text, defaults.dialect, defaults.catalog, defaults.functions)

@@ -21,6 +21,7 @@ Words = tuple[str, ...]
 
 _COMMON = tuple("description inputs outputs vars gateway schema default_catalog freeze_time".split())
 _KEYS = ("model", "this", "macro", "call", *_COMMON)
+CALL_KEYS = ("call", "text", "error")  # of a call that dbt rendered: the text, or why there is none
 _RELATION = ("rows", "query", "columns", "partial", "format", "path", "csv_settings")
 ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test's own file -> text; ProjectError
 
@@ -61,6 +62,8 @@ class UnitTest:
     table: TestRows | None = None
     call: str = ""
     text: str | None = None
+    rendered: str | None = None  # the text that dbt made of the call
+    error: str = ""  # why dbt made none
 
     @property
     def place(self) -> Place:
@@ -113,7 +116,8 @@ def _read_test(document: Document, name: str, body: object, around: Surroundings
     _check_keys(document, at, fields, _KEYS)
     _check_place(document, at, fields, around)
     catalog = _test_catalog(document, at, fields, around)
-    model, dialect, call = _read_subject(document, at, fields, around)
+    subject = _read_subject(document, at, fields, around)
+    model, dialect = subject.model, subject.dialect
     inputs = {
         parse_name(str(table), document.place((*at, "inputs", str(table))), catalog): _read_relation(
             document, (*at, "inputs", str(table)), value, dialect, around.read
@@ -130,6 +134,8 @@ def _read_test(document: Document, name: str, body: object, around: Surroundings
         times.setdefault(
             "execution_time", _freeze_time(document, (*at, "freeze_time"), fields["freeze_time"], around.now)
         )
+    if subject.rendered is not None and variables:
+        raise document.error((*at, "vars"), "dbt renders the call, with the `vars` of the project alone.")
     return UnitTest(
         name=name,
         model=model,
@@ -145,25 +151,37 @@ def _read_test(document: Document, name: str, body: object, around: Surroundings
         variables=variables,
         this=this,
         table=expected.table,
-        call=call,
         text=expected.text,
+        call=subject.call,
+        rendered=subject.rendered,
+        error=subject.error,
     )
 
 
-def _read_subject(
-    document: Document, test: Path, test_fields: Mapping[str, object], around: Surroundings
-) -> tuple[str, str, str]:
-    """Return what is tested: the model, or `@` and a macro; its dialect, and the call of a macro."""
+@dataclass(frozen=True)
+class _Subject:
+    """What is tested: a model, or a macro by its call."""
+
+    model: str  # or `@` and the macro's name
+    dialect: str
+    call: str = ""
+    rendered: str | None = None
+    error: str = ""
+
+
+def _read_subject(document: Document, test: Path, test_fields: Mapping[str, object], around: Surroundings) -> _Subject:
     macro = test_fields.get("macro")
     if macro is not None:
         if odd := next((key for key in ("model", "this") if key in test_fields), None):
             raise document.error((*test, odd), f"The test of a macro has no `{odd}`.")
-        call = test_fields.get("call")
+        call, rendered, error = test_fields.get("call"), None, ""
+        if isinstance(call, dict) and tuple(call) == CALL_KEYS:
+            call, rendered, error = (str(call[key]) for key in CALL_KEYS)
         if not isinstance(macro, str) or not isinstance(call, str) or not call.strip():
             raise document.error(
                 test, f"The test `{test[0]}` does not call its macro.", f'Add `call: "@{macro}(...)"`.'
             )
-        return f"@{macro.lower().removeprefix('@')}", around.dialect, call
+        return _Subject(f"@{macro.lower().removeprefix('@')}", around.dialect, call, rendered, error)
     if "call" in test_fields:
         raise document.error((*test, "call"), "`call` belongs to the test of a macro.", "Add `macro: name`.")
     if not isinstance(test_fields.get("model"), str):
@@ -173,7 +191,7 @@ def _read_subject(
     if model not in around.dialects:
         hint = did_you_mean(model, around.dialects, most=5)
         raise UnknownModel(f"The test's model `{model}` does not exist.", place=place, hint=hint)
-    return model, around.dialects[model], ""
+    return _Subject(model, around.dialects[model])
 
 
 def _read_own_rows(

@@ -20,6 +20,7 @@ from mergeplan.planner.parsing.files.dbt.texts import (
     tests_by_model,
 )
 from mergeplan.planner.parsing.files.dbt.unit_tests import spell_names, unit_test_body, unit_test_text
+from mergeplan.planner.project.dbt.inputs import OWN_TESTS
 from mergeplan.planner.project.folder import Folder
 
 MODELS = ("model", "seed", "snapshot")
@@ -30,7 +31,6 @@ LOADED = {
 MOST_NOTES = 5  # tests that are named
 SOURCES = "external_models/dbt_sources.yaml"
 EXPOSURES = "exposures/dbt_exposures.yaml"
-OWN_TESTS = "mergeplan_tests"  # the folder of unit tests in our own format: dbt reads the YAML of `tests`
 
 
 class DbtFolder(Folder):

@@ -1,4 +1,4 @@
-"""The table after a load in unit tests of a dbt project: each incremental strategy, and a snapshot."""
+"""Unit tests of a dbt project in our format: the table after a load by each strategy, and macros."""
 
 from __future__ import annotations
 
@@ -96,3 +96,41 @@ def test_the_table_after_a_load_is_that_of_the_strategy(
     }, project.notes
     batched = next(test for test in project.tests if test.model == "shop.batched")
     assert batched.query is None
+
+
+CALLS = """
+of_text:
+  macro: cents
+  call: "{{ cents('amount') }}"
+  outputs: {text: "CAST(amount * 100 AS BIGINT)"}
+of_rows:
+  macro: cents
+  call: "select id, {{ cents('price') }} as total from {{ source('raw', 'items') }}"
+  inputs: {raw.items: [{id: 1, price: 2}]}
+  outputs: {query: [{id: 1, total: 200}]}
+of_a_mistake:
+  macro: gone
+  call: "{{ gone(1) }}"
+  outputs: {text: x}
+of_the_warehouse:
+  macro: run_query
+  call: "{{ run_query('select 1') }}"
+  outputs: {text: x}
+"""
+
+
+def test_a_macro_of_dbt_is_rendered_by_dbt(
+    tmp_path: Path, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PYTHON, str(DBT))
+    root = Path(shutil.copytree(SHOP, tmp_path / "shop"))
+    (root / "mergeplan_tests").mkdir()
+    (root / "mergeplan_tests/calls.yml").write_text(CALLS)
+
+    project = load_project(root, NOW, options=LoadOptions(strict=False))
+    results = run_unit_tests(engine, project, [test for test in project.tests if test.call])
+
+    messages = {result.test.name: result.message for result in results}
+    assert [messages["of_text"], messages["of_rows"]] == ["", ""]
+    assert "calls.yml:11: dbt cannot render the call: 'gone' is undefined." in messages["of_a_mistake"]
+    assert "It asks the warehouse while it is compiled." in messages["of_the_warehouse"]

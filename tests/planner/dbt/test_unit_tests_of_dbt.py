@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.parsing.files.dbt.nodes import DbtFixture, DbtProject, DbtSource, DbtUnitTest
-from mergeplan.planner.parsing.files.dbt.unit_tests import spell_names, unit_test_body, unit_test_text
+from mergeplan.planner.parsing.files.dbt.nodes import DbtCall, DbtFixture, DbtProject, DbtSource, DbtUnitTest
+from mergeplan.planner.parsing.files.dbt.unit_tests import macro_calls, spell_names, unit_test_body, unit_test_text
 
 from .test_texts import node
 
@@ -86,6 +86,17 @@ def test_our_own_tests_name_models_and_sources_as_dbt_does() -> None:
         'a:\n  model: "s.t"\n  inputs: {"lake.x": [{t: 1}], \'s.t\': [], other: []}\nb: {model: s.t}\n'
     )
     assert spell_names(text, given) == text
+
+
+def test_the_call_of_a_macro_has_the_text_that_dbt_made() -> None:
+    text = "a:\n  macro: m\n  call: >\n    {{ m() }}\n  outputs: {text: x}\nb: {macro: m, call: '{{ m(1) }}'}\n"
+    assert macro_calls(text) == ("{{ m() }}\n", "{{ m(1) }}")
+    call = DbtCall(call="{{ m() }}\n", text="x", error="")
+    spelled = spell_names(text, project().model_copy(update={"calls": (call,)})).splitlines()
+
+    assert spelled[2] == '  call: {"call": "{{ m() }}\\n", "text": "x", "error": ""}'
+    assert spelled.index("  outputs: {text: x}") == 4
+    assert "a manifest stands for dbt here" in spelled[5]
 
 
 @pytest.mark.parametrize(

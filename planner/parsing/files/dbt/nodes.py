@@ -153,6 +153,14 @@ class DbtUnitTest(DbtPart):
     load: Any = {}
 
 
+class DbtCall(DbtPart):
+    """The call of a macro in a unit test of mergeplan, and the text that it becomes; `error` is why it has none."""
+
+    call: Text
+    text: Text
+    error: str
+
+
 class DbtProject(DbtPart):
     """A compiled project."""
 
@@ -163,6 +171,7 @@ class DbtProject(DbtPart):
     exposures: tuple[DbtExposure, ...]
     hooks: tuple[str, ...]
     files: tuple[str, ...]  # that were read, absolute
+    calls: tuple[DbtCall, ...] = ()
 
     def with_nodes(self, nodes: Iterable[DbtNode]) -> Self:
         """Return the project with other nodes, and without the cached `by_id` that a plain copy would keep."""

@@ -10,8 +10,10 @@ from typing import Any
 import yaml
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.definitions.unit_tests import CALL_KEYS
 from mergeplan.planner.parsing.files.dbt.nodes import DbtFixture, DbtNode, DbtProject, DbtUnitTest
 
+UNRENDERED = "", "dbt renders the call, and a manifest stands for dbt here"
 LOAD = ("table", "start", "end", "execution_time")  # the keys of `config.meta.mergeplan`
 
 
@@ -55,18 +57,47 @@ def _read_load(test: DbtUnitTest) -> Mapping[str, Any]:
 
 
 def spell_names(text: str, project: DbtProject) -> str:
-    """Return a file of our own tests with the tables of dbt's models and sources in place of their names."""
+    """Return a file of our own tests as mergeplan reads it.
+
+    It has the tables of dbt's models and sources in place of their names, and the texts that calls of macros become.
+    """
     tables = {source.id.split(".", 2)[2]: source.table for source in project.sources}
     tables |= {node.name: node.table for node in project.nodes if node.type in ("model", "seed", "snapshot")}
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError:
         return text  # its reader names the mistake
-    for name in sorted(_name_nodes(root), key=lambda node: -node.start_mark.index):
-        table = tables.get(name.value)
-        if table and name.value not in tables.values():
-            text = f"{text[: name.start_mark.index]}{json.dumps(table)}{text[name.end_mark.index :]}"
+    calls = {call.call: (call.text, call.error) for call in project.calls}
+    new_values: list[tuple[yaml.Node, object]] = [
+        (node, dict(zip(CALL_KEYS, (node.value, *calls.get(node.value, UNRENDERED)), strict=True)))
+        for node in _calls(root)
+    ]
+    new_values += [
+        (node, tables[node.value])
+        for node in _name_nodes(root)
+        if node.value in tables and node.value not in tables.values()
+    ]
+    for node, value in sorted(new_values, key=lambda pair: -pair[0].start_mark.index):
+        written = json.dumps(value)
+        lines = text.count("\n", node.start_mark.index, node.end_mark.index)
+        text = f"{text[: node.start_mark.index]}{written}{chr(10) * lines}{text[node.end_mark.index :]}"
     return text
+
+
+def macro_calls(text: str) -> tuple[str, ...]:
+    """Return the calls of macros in a file of our own tests; none of one that is no YAML."""
+    try:
+        return tuple(node.value for node in _calls(yaml.compose(text, Loader=yaml.SafeLoader)))
+    except yaml.YAMLError:
+        return ()
+
+
+def _calls(root: yaml.Node | None) -> Iterator[yaml.ScalarNode]:
+    for _, body in _pairs(root):
+        fields = {key.value: value for key, value in _pairs(body)}
+        call = fields.get("call")
+        if "macro" in fields and isinstance(call, yaml.ScalarNode):
+            yield call
 
 
 def _name_nodes(root: yaml.Node | None) -> Iterator[yaml.ScalarNode]:
