@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,7 +24,7 @@ from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.checks.unit_tests import check_tests, model_rows
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.table import Table
-from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import parts_of, qualify_table, quote_column
@@ -43,7 +43,8 @@ _SCRATCH = re.compile(r"t(\d+)_[0-9a-f]{12}")
 
 def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) -> tuple[TestResult, ...]:
     for catalog in sorted({parts_of(test.model)[0] for test in tests if test.table is not None}):
-        _drop_leftovers(engine, catalog)
+        with suppress(QueryError):  # another user's table: it stays
+            _drop_leftovers(engine, catalog)
     try:
         return check_tests(engine, project, tests, partial(load_table, engine, project))
     finally:
@@ -73,7 +74,8 @@ def load_table(engine: Engine, project: Project, load: TestLoad) -> Iterator[str
         )
         yield f"SELECT {', '.join(quote_column(column.name) for column in columns)} FROM {name}"
     finally:
-        engine.tables.drop(name)
+        with suppress(QueryError):  # a later run drops what stays
+            engine.tables.drop(name)
 
 
 def _table_columns(engine: Engine, load: TestLoad) -> tuple[Column, ...]:
@@ -89,6 +91,10 @@ def _table_columns(engine: Engine, load: TestLoad) -> tuple[Column, ...]:
         message = f"{model.name} has no column `{model.by_time.time_column}`."
         raise ProjectError(message, place=model.place, hint=TIME_HINT)
     check_columns(model, columns)
+    if untyped := next((column.name for column in columns if "void" in column.type), ""):
+        message = f"The type of `{untyped}` in the table of {model.name} is not known."
+        hint = "Give an input a row with a value for it, or its type under `columns`."
+        raise ProjectError(message, place=load.test.place, hint=hint)
     return (*columns, *model.history_columns)
 
 

@@ -53,6 +53,9 @@ def _check_table(test: UnitTest, model: Model) -> None:
     if not model.kind.is_stored or not model.kind.has_query:
         message = f"The test `{test.name}` expects a table, and {model.name} is a {model.kind} model: nothing loads it."
         raise ProjectError(message, place=test.place, hint="Expect rows of its query: `outputs: {query: ...}`.")
+    if model.kind.is_by_time and test.start is None and test.end is None:
+        message = f"The test `{test.name}` does not state the time that the load replaces in the table of {model.name}."
+        raise ProjectError(message, place=test.place, hint="Add `vars: {start: 2026-01-02}`.")
     history = model.history
     by_clock = history is not None and (not history.updated_at or history.invalidates_deleted or history.dbt)
     if by_clock and test.execution_time is None:

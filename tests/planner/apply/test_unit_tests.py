@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.apply.unit_tests import run_unit_tests
+from mergeplan.planner.apply.unit_tests import SCHEMA, run_unit_tests
 from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.model.model import Column
 from mergeplan.planner.project.loader import load_project
 from tests.planner.project.test_loader import project_of
 
@@ -129,6 +132,11 @@ any:
     ("kind", "lines", "message"),
     [
         ("VIEW", "outputs: {table: []}", "expects a table, and shop.lines is a VIEW model: nothing loads it."),
+        (
+            "INCREMENTAL_BY_TIME_RANGE (time_column d)",
+            "outputs: {table: []}",
+            "does not state the time that the load replaces",
+        ),
         ("FULL", "this: [{id: 1}]\n  outputs: {query: []}", "which the query of shop.lines does not read."),
         ("FULL", "this:\n  outputs: {table: []}", "`this` lists no rows."),
         ("FULL", "inputs: {shop.lines: []}\n  outputs: {table: []}", "belong under `this`."),
@@ -232,3 +240,52 @@ code:
     project = load_project(project_of(tmp_path, files), NOW)
 
     assert [result.message for result in run_unit_tests(engine, project, project.tests)] == [""]
+
+
+def test_a_partition_that_is_computed_from_the_table_is_replaced(engine: Engine, tmp_path: Path) -> None:
+    query = (
+        "SELECT id, price, d FROM raw.lines UNION ALL SELECT id, price + 100 AS price, d FROM shop.lines WHERE id = 1"
+    )
+    kind = "INCREMENTAL_BY_PARTITION, partitioned_by (d), columns (id int, price int, d date)"
+    test = """
+own:
+  model: shop.lines
+  this: [{id: 1, price: 1, d: 2024-01-01}, {id: 2, price: 2, d: 2024-01-01}, {id: 3, price: 3, d: 2024-01-02}]
+  inputs: {raw.lines: [{id: 4, price: 4, d: 2024-01-01}]}
+  outputs:
+    table: [{id: 1, price: 101, d: 2024-01-01}, {id: 4, price: 4, d: 2024-01-01}, {id: 3, price: 3, d: 2024-01-02}]
+"""
+    assert messages(engine, tmp_path, kind, test, query) == [""]
+
+
+def test_code_that_reads_its_own_table_reads_the_rows_of_this(engine: Engine, tmp_path: Path) -> None:
+    code = (
+        "from mergeplan import model\n\n@model('shop.added', columns={'id': 'int'}, kind='INCREMENTAL_UNMANAGED',"
+        " depends_on=['shop.added'])\n"
+        "def execute(context, **kwargs):\n"
+        "    return context.spark.sql(f\"SELECT MAX(id) + 1 AS id FROM {context.table('shop.added')}\")\n"
+    )
+    test = "next:\n  model: shop.added\n  this: [{id: 1}, {id: 4}]\n  outputs: {table: [{id: 1}, {id: 4}, {id: 5}]}\n"
+    project = load_project(project_of(tmp_path, {"models/added.py": code, "tests/test.yaml": test}), NOW)
+
+    assert [result.message for result in run_unit_tests(engine, project, project.tests)] == [""]
+
+
+def test_a_column_without_a_type_is_named(engine: Engine, tmp_path: Path) -> None:
+    test = "untyped:\n  model: shop.lines\n  inputs: {raw.other: [{id: 1}]}\n  outputs: {table: []}\n"
+    (message,) = messages(engine, tmp_path, "FULL", test, "SELECT id, what FROM raw.other")
+
+    assert "The type of `what` in the table of shop.lines is not known." in message
+
+
+def test_a_table_that_a_killed_process_left_is_dropped_a_day_later(engine: Engine, tmp_path: Path) -> None:
+    left, recent = f"{SCHEMA}.t{int(time.time()) - 90_000}_0123456789ab", f"{SCHEMA}.t{int(time.time())}_0123456789ab"
+    for name in (left, recent):
+        engine.tables.create(Table(name, (Column("id", "int"),)))
+    test = "t:\n  model: shop.lines\n  inputs: {raw.lines: []}\n  outputs: {table: []}\n"
+    model = f"MODEL (name shop.lines, kind FULL);\n{LINES}"
+    files = {"external_models.yaml": EXTERNAL, "models/lines.sql": model, "tests/test.yaml": test}
+    project = load_project(project_of(tmp_path, files), NOW)
+
+    assert [result.message for result in run_unit_tests(engine, project, project.tests)] == [""]
+    assert engine.catalog.objects(SCHEMA) == {recent.partition(".")[2]}
