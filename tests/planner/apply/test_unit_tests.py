@@ -14,6 +14,7 @@ from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.project.loader import load_project
+from tests.conftest import FORMAT
 from tests.planner.project.test_loader import project_of
 
 NOW = datetime(2024, 5, 6, 7, 8, tzinfo=UTC)
@@ -22,7 +23,8 @@ LINES = "SELECT id, price, d FROM raw.lines"
 
 
 def messages(engine: Engine, root: Path, kind: str, test: str, query: str = LINES) -> list[str]:
-    model = f"MODEL (name shop.lines, kind {kind});\n{query}"
+    table_format = f", table_format {FORMAT}" if FORMAT else ""
+    model = f"MODEL (name shop.lines, kind {kind}{table_format});\n{query}"
     files = {"external_models.yaml": EXTERNAL, "models/lines.sql": model, "tests/test.yaml": test}
     project = load_project(project_of(root, files), NOW)
     results = run_unit_tests(engine, project, project.tests)
