@@ -39,11 +39,11 @@ def read_unit_tests(
     reading.each(files, lambda name: tests.extend(_load_tests(reading, name, around)))
     reading.each(tests, lambda test: _check_name(test, tests))
     opened = [test for test in tests if test.call or test.model in models]
-    reading.each(opened, lambda test: None if test.call else _check_table(test, models[test.model]))
+    reading.each(opened, lambda test: None if test.call else check_table(test, models[test.model]))
     return opened
 
 
-def _check_table(test: UnitTest, model: Model) -> None:
+def check_table(test: UnitTest, model: Model) -> None:
     """Raise ProjectError for a table that the model does not have, or whose rows the test leaves to the clock."""
     if test.table is None and (test.this is None or model.reads_itself):
         return
