@@ -88,6 +88,20 @@ def test_our_own_tests_name_models_and_sources_as_dbt_does() -> None:
     assert spell_names(text, given) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("a: {model: &m t}\nb: {model: *m}\n", 'a: {model: &m "s.t"}\nb: {model: *m}\n'),
+        ("a:\n  ? [t]\n  : 1\n  model: t\n", "a:\n  ? [t]\n  : 1\n  model: t\n"),  # which its reader refuses
+        ("[" * 2000, "[" * 2000),
+        ("- t\n", "- t\n"),
+        ("", ""),
+    ],
+)
+def test_a_name_is_replaced_where_it_stands_alone(text: str, spelled: str) -> None:
+    assert spell_names(text, project()) == spelled
+
+
 def test_the_call_of_a_macro_has_the_text_that_dbt_made() -> None:
     text = "a:\n  macro: m\n  call: >\n    {{ m() }}\n  outputs: {text: x}\nb: {macro: m, call: '{{ m(1) }}'}\n"
     assert macro_calls(text) == ("{{ m() }}\n", "{{ m(1) }}")

@@ -12,8 +12,11 @@ import yaml
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.definitions.unit_tests import CALL_KEYS
 from mergeplan.planner.parsing.files.dbt.nodes import DbtFixture, DbtNode, DbtProject, DbtUnitTest
+from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
+from mergeplan.planner.parsing.sql.yaml_documents import read_document
 
 UNRENDERED = "", "dbt renders the call, and a manifest stands for dbt here"
+_ANCHOR = re.compile(r"&\S+\s+")
 LOAD = ("table", "start", "end", "execution_time")  # the keys of `config.meta.mergeplan`
 
 
@@ -63,10 +66,7 @@ def spell_names(text: str, project: DbtProject) -> str:
     """
     tables = {source.id.split(".", 2)[2]: source.table for source in project.sources}
     tables |= {node.name: node.table for node in project.nodes if node.type in ("model", "seed", "snapshot")}
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.YAMLError:
-        return text  # its reader names the mistake
+    root = _compose(text)
     calls = {call.call: (call.text, call.error) for call in project.calls}
     new_values: list[tuple[yaml.Node, object]] = [
         (node, dict(zip(CALL_KEYS, (node.value, *calls.get(node.value, UNRENDERED)), strict=True)))
@@ -77,19 +77,27 @@ def spell_names(text: str, project: DbtProject) -> str:
         for node in _name_nodes(root)
         if node.value in tables and node.value not in tables.values()
     ]
-    for node, value in sorted(new_values, key=lambda pair: -pair[0].start_mark.index):
-        written = json.dumps(value)
-        lines = text.count("\n", node.start_mark.index, node.end_mark.index)
-        text = f"{text[: node.start_mark.index]}{written}{chr(10) * lines}{text[node.end_mark.index :]}"
-    return text
+    splices: dict[int, Splice] = {}  # by their start: an alias is the node of its anchor
+    for node, value in new_values:
+        start, end = node.start_mark.index, node.end_mark.index
+        anchor = _ANCHOR.match(text, start, end)
+        written = (anchor[0] if anchor else "") + json.dumps(value) + "\n" * text.count("\n", start, end)
+        splices[start] = Splice(start, end, written)
+    return apply_splices(text, list(splices.values()))
 
 
 def macro_calls(text: str) -> tuple[str, ...]:
     """Return the calls of macros in a file of our own tests; none of one that is no YAML."""
+    return tuple(node.value for node in _calls(_compose(text)))
+
+
+def _compose(text: str) -> yaml.Node | None:
     try:
-        return tuple(node.value for node in _calls(yaml.compose(text, Loader=yaml.SafeLoader)))
-    except yaml.YAMLError:
-        return ()
+        read_document("", text)  # which refuses a long and a deep one
+        root: yaml.Node | None = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (ProjectError, yaml.YAMLError):
+        return None  # its reader names the mistake
+    return root
 
 
 def _calls(root: yaml.Node | None) -> Iterator[yaml.ScalarNode]:
@@ -109,7 +117,8 @@ def _name_nodes(root: yaml.Node | None) -> Iterator[yaml.ScalarNode]:
 
 
 def _pairs(node: yaml.Node | None) -> list[tuple[yaml.Node, yaml.Node]]:
-    return list(node.value) if isinstance(node, yaml.MappingNode) else []
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    return [(key, value) for key, value in pairs if isinstance(key, yaml.ScalarNode)]
 
 
 def unit_test_text(tests: Iterable[tuple[DbtUnitTest, Mapping[str, object]]], source: str) -> str:
