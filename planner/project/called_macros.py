@@ -23,7 +23,9 @@ def find_test_model(project: Project, test: UnitTest) -> Model:
         model = project.models[test.model]
         is_rendered_again = test.variables and model.python is None
         return override_variables(project, model, dict(test.variables)) if is_rendered_again else model
-    call = test.call if test.rendered is None else test.rendered
+    if test.error:
+        raise _rendering_error(test)
+    call = test.call if test.rendered is None else test.rendered_query or test.rendered
     text = "\n" * (test.line - 1) + HEADER + call
     with_header = replace(_call_defaults(project, test), around=Around(), properties=(), audits=())
     models, _ = parse_models(text, test.path, with_header)
@@ -33,13 +35,17 @@ def find_test_model(project: Project, test: UnitTest) -> Model:
 def expand_call(project: Project, test: UnitTest) -> str:
     """Return the text that the call of a test's macro becomes; raise ProjectError at the test or in the macro."""
     if test.error:
-        raise ProjectError(f"dbt cannot render the call: {test.error.rstrip('.')}.", place=test.place)
+        raise _rendering_error(test)
     if test.rendered is not None:
         return test.rendered.strip()
     defaults = _call_defaults(project, test)
     text = "\n" * (test.line - 1) + test.call
     source = create_source(test.path, text, defaults.dialect, defaults.catalog, defaults.functions)
     return expand_text(source, defaults.scope, defaults.jinja)
+
+
+def _rendering_error(test: UnitTest) -> ProjectError:
+    return ProjectError(f"dbt cannot render the call: {test.error.rstrip('.')}.", place=test.place)
 
 
 def check_call(test: UnitTest, dialect: str) -> None:

@@ -21,7 +21,7 @@ Words = tuple[str, ...]
 
 _COMMON = tuple("description inputs outputs vars gateway schema default_catalog freeze_time".split())
 _KEYS = ("model", "this", "macro", "call", *_COMMON)
-CALL_KEYS = ("call", "text", "error")  # of a call that dbt rendered: the text, or why there is none
+CALL_KEYS = ("call", "text", "query", "error")  # of a call that dbt rendered: the text, or why there is none
 _RELATION = ("rows", "query", "columns", "partial", "format", "path", "csv_settings")
 ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test's own file -> text; ProjectError
 
@@ -63,6 +63,7 @@ class UnitTest:
     call: str = ""
     text: str | None = None
     rendered: str | None = None  # the text that dbt made of the call
+    rendered_query: str = ""  # the same as Spark reads it
     error: str = ""  # why dbt made none
 
     @property
@@ -154,6 +155,7 @@ def _read_test(document: Document, name: str, body: object, around: Surroundings
         text=expected.text,
         call=subject.call,
         rendered=subject.rendered,
+        rendered_query=subject.query,
         error=subject.error,
     )
 
@@ -166,6 +168,7 @@ class _Subject:
     dialect: str
     call: str = ""
     rendered: str | None = None
+    query: str = ""
     error: str = ""
 
 
@@ -174,14 +177,14 @@ def _read_subject(document: Document, test: Path, test_fields: Mapping[str, obje
     if macro is not None:
         if odd := next((key for key in ("model", "this") if key in test_fields), None):
             raise document.error((*test, odd), f"The test of a macro has no `{odd}`.")
-        call, rendered, error = test_fields.get("call"), None, ""
+        call, rendered, query, error = test_fields.get("call"), None, "", ""
         if isinstance(call, dict) and tuple(call) == CALL_KEYS:
-            call, rendered, error = (str(call[key]) for key in CALL_KEYS)
+            call, rendered, query, error = (str(call[key]) for key in CALL_KEYS)
         if not isinstance(macro, str) or not isinstance(call, str) or not call.strip():
             raise document.error(
                 test, f"The test `{test[0]}` does not call its macro.", f'Add `call: "@{macro}(...)"`.'
             )
-        return _Subject(f"@{macro.lower().removeprefix('@')}", around.dialect, call, rendered, error)
+        return _Subject(f"@{macro.lower().removeprefix('@')}", around.dialect, call, rendered, query, error)
     if "call" in test_fields:
         raise document.error((*test, "call"), "`call` belongs to the test of a macro.", "Add `macro: name`.")
     if not isinstance(test_fields.get("model"), str):

@@ -88,6 +88,16 @@ def test_our_own_tests_name_models_and_sources_as_dbt_does() -> None:
     assert spell_names(text, given) == text
 
 
+def test_only_the_query_of_a_call_is_spelled_as_spark_reads_it() -> None:
+    calls = tuple(DbtCall(call=text, text=text, error="") for text in ("iff(a, b, c)", "\n(select iff(a, b, c))"))
+    spelled = project().model_copy(update={"calls": calls}).change_texts(lambda text: text.replace("iff", "if"))
+
+    assert [(call.text, call.query) for call in spelled.calls] == [
+        ("iff(a, b, c)", ""),
+        ("\n(select iff(a, b, c))", "\n(select if(a, b, c))"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "spelled"),
     [
@@ -105,10 +115,10 @@ def test_a_name_is_replaced_where_it_stands_alone(text: str, spelled: str) -> No
 def test_the_call_of_a_macro_has_the_text_that_dbt_made() -> None:
     text = "a:\n  macro: m\n  call: >\n    {{ m() }}\n  outputs: {text: x}\nb: {macro: m, call: '{{ m(1) }}'}\n"
     assert macro_calls(text) == ("{{ m() }}\n", "{{ m(1) }}")
-    call = DbtCall(call="{{ m() }}\n", text="x", error="")
+    call = DbtCall(call="{{ m() }}\n", text="x", error="", query="y")
     spelled = spell_names(text, project().model_copy(update={"calls": (call,)})).splitlines()
 
-    assert spelled[2] == '  call: {"call": "{{ m() }}\\n", "text": "x", "error": ""}'
+    assert spelled[2] == '  call: {"call": "{{ m() }}\\n", "text": "x", "query": "y", "error": ""}'
     assert spelled.index("  outputs: {text: x}") == 4
     assert "a manifest stands for dbt here" in spelled[5]
 

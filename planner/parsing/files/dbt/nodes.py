@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 LONGEST = 2_000_000  # characters of one compiled text
 Text = Annotated[str, Field(max_length=LONGEST)]
+_QUERY = re.compile(r"[\s(]*(select|with)\b", re.IGNORECASE)
 _NAME = re.compile(r"[^`.]+|`(?:[^`]|``)+`")
 
 
@@ -154,11 +155,15 @@ class DbtUnitTest(DbtPart):
 
 
 class DbtCall(DbtPart):
-    """The call of a macro in a unit test of mergeplan, and the text that it becomes; `error` is why it has none."""
+    """The call of a macro in a unit test of mergeplan, and the text that it becomes; `error` is why it has none.
+
+    `query` is the text as Spark reads it, if it is a query.
+    """
 
     call: Text
     text: Text
     error: str
+    query: Text = ""
 
 
 class DbtProject(DbtPart):
@@ -180,7 +185,10 @@ class DbtProject(DbtPart):
         return changed
 
     def change_texts(self, change: Callable[[str], str]) -> Self:
-        return self.with_nodes(node.change_texts(change) for node in self.nodes)
+        changed = self.with_nodes(node.change_texts(change) for node in self.nodes)
+        queries = (change(call.text) if _QUERY.match(call.text) else "" for call in self.calls)
+        calls = [call.model_copy(update={"query": query}) for call, query in zip(self.calls, queries, strict=True)]
+        return changed.model_copy(update={"calls": tuple(calls)})
 
     @cached_property
     def by_id(self) -> dict[str, DbtNode]:

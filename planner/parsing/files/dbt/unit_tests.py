@@ -15,7 +15,7 @@ from mergeplan.planner.parsing.files.dbt.nodes import DbtFixture, DbtNode, DbtPr
 from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 from mergeplan.planner.parsing.sql.yaml_documents import read_document
 
-UNRENDERED = "", "dbt renders the call, and a manifest stands for dbt here"
+UNRENDERED = "", "", "dbt renders the call, and a manifest stands for dbt here"
 _ANCHOR = re.compile(r"&\S+\s+")
 LOAD = ("table", "start", "end", "execution_time")  # the keys of `config.meta.mergeplan`
 
@@ -67,7 +67,7 @@ def spell_names(text: str, project: DbtProject) -> str:
     tables = {source.id.split(".", 2)[2]: source.table for source in project.sources}
     tables |= {node.name: node.table for node in project.nodes if node.type in ("model", "seed", "snapshot")}
     root = _compose(text)
-    calls = {call.call: (call.text, call.error) for call in project.calls}
+    calls = {call.call: (call.text, call.query, call.error) for call in project.calls}
     new_values: list[tuple[yaml.Node, object]] = [
         (node, dict(zip(CALL_KEYS, (node.value, *calls.get(node.value, UNRENDERED)), strict=True)))
         for node in _calls(root)
