@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.definitions.body import Around, expand_text, is_jinja
 from mergeplan.planner.parsing.definitions.known_columns import KnownColumns
@@ -28,7 +30,8 @@ def find_test_model(project: Project, test: UnitTest) -> Model:
     call = test.call if test.rendered is None else test.rendered_query or test.rendered
     text = "\n" * (test.line - 1) + HEADER + call
     with_header = replace(_call_defaults(project, test), around=Around(), properties=(), audits=())
-    models, _ = parse_models(text, test.path, with_header)
+    with limit_resources(partial(_too_much, test)):
+        models, _ = parse_models(text, test.path, with_header)
     return models[0]
 
 
@@ -41,7 +44,12 @@ def expand_call(project: Project, test: UnitTest) -> str:
     defaults = _call_defaults(project, test)
     text = "\n" * (test.line - 1) + test.call
     source = create_source(test.path, text, defaults.dialect, defaults.catalog, defaults.functions)
-    return expand_text(source, defaults.scope, defaults.jinja)
+    with limit_resources(partial(_too_much, test)):
+        return expand_text(source, defaults.scope, defaults.jinja)
+
+
+def _too_much(test: UnitTest, why: str) -> ProjectError:
+    return ProjectError(f"The call of the test `{test.name}` cannot be expanded: it {why}.", place=test.place)
 
 
 def _rendering_error(test: UnitTest) -> ProjectError:

@@ -74,6 +74,7 @@ def test_another_text_is_shown_beside_the_expected_one(engine: Engine, tmp_path:
         ('"@cents()"', "The macro `@cents`"),
         ("SELECT amount", "The `call` of the test `t` does not call `cents`."),
         ('"{{ cents(1) }}"', "Jinja: "),
+        ('"@cents("', "tests/test.yaml:2"),
     ],
 )
 def test_a_wrong_call_is_an_error_of_its_test(engine: Engine, tmp_path: Path, call: str, message: str) -> None:
@@ -82,6 +83,15 @@ def test_a_wrong_call_is_an_error_of_its_test(engine: Engine, tmp_path: Path, ca
 
     assert message in result.message
     assert "tests/test.yaml:2" in result.message
+
+
+def test_a_query_that_is_nested_too_deeply_is_an_error_of_its_test(engine: Engine, tmp_path: Path) -> None:
+    query = f"SELECT {'(' * 3000}@cents(a){')' * 3000} AS x"
+    opened = project(tmp_path, f"\nt:\n  macro: cents\n  call: {query}\n  outputs: {{query: []}}\n")
+    (result,) = run_unit_tests(engine, opened, opened.tests)
+
+    assert result.message.startswith("tests/test.yaml:2")
+    assert "too deep" in result.message
 
 
 @pytest.mark.parametrize(
