@@ -172,8 +172,6 @@ class _Evaluation:
         if odd := set(inputs) - set(reads):
             hint = did_you_mean(min(odd), reads)
             raise ProjectError(f"{model.name} does not read `{min(odd)}`.", place=test.place, hint=hint)
-        if test.ctes:
-            raise ProjectError(f"{model.name} is Python code: it has no CTEs to test.", place=test.place)
         views = {name: f"given_{index}" for index, name in enumerate(reads)}
         queries = {
             view: f"SELECT * FROM {own}"
@@ -203,11 +201,12 @@ def _output_queries(
     if not model.kind.has_query:
         raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
     outputs: list[tuple[str, str, TestRows]] = []
-    if model.python is not None:
-        if test.query is not None:
-            sql = evaluation.held.enter_context(evaluation.python_rows(model, test, schemas))
-            outputs.append(("query", sql, test.query))
-    elif test.query is not None or test.ctes:
+    if model.python is not None and test.ctes:
+        raise ProjectError(f"{model.name} is Python code: it has no CTEs to test.", place=test.place)
+    if model.python is not None and test.query is not None:
+        sql = evaluation.held.enter_context(evaluation.python_rows(model, test, schemas))
+        outputs.append(("query", sql, test.query))
+    elif model.python is None and (test.query is not None or test.ctes):
         tree, sql = _model_query(project, model, test, schemas)
         outputs += [] if test.query is None else [("query", sql, test.query)]
         outputs += [(name, _cte_query(tree, sql, name, test), relation) for name, relation in test.ctes.items()]

@@ -291,3 +291,15 @@ def test_a_table_that_a_killed_process_left_is_dropped_a_day_later(engine: Engin
 
     assert [result.message for result in run_unit_tests(engine, project, project.tests)] == [""]
     assert engine.catalog.objects(SCHEMA) == {recent.partition(".")[2]}
+
+
+def test_code_has_no_ctes_to_expect(engine: Engine, tmp_path: Path) -> None:
+    code = (
+        "from mergeplan import model\n\n@model('shop.one', columns={'id': 'int'}, kind='FULL')\n"
+        "def execute(context, **kwargs):\n    return context.spark.sql('SELECT 1 AS id')\n"
+    )
+    test = "ctes:\n  model: shop.one\n  outputs: {ctes: {a: []}}\n"
+    project = load_project(project_of(tmp_path, {"models/one.py": code, "tests/test.yaml": test}), NOW)
+    (result,) = run_unit_tests(engine, project, project.tests)
+
+    assert "it has no CTEs to test" in result.message
