@@ -10,7 +10,6 @@ from mergeplan.planner.cli.output import output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.project.dbt.inputs import OWN_TESTS
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.lint import LintReport, lint_project
@@ -71,8 +70,7 @@ def _opened_text(project: Project, report: LintReport) -> str:
         return f"{count_noun(report.models, 'model')} opened."
     kinds = [_node_kind(model) for model in project.models.values()]
     counts = [count_noun(kinds.count(kind), kind) for kind in ("model", "seed", "snapshot") if kind in kinds]
-    own_count = sum(test.path.startswith(f"{OWN_TESTS}/") for test in project.tests)
-    opened, total = project.dbt_tests[0] + len(project.tests), project.dbt_tests[1] + own_count
+    opened, total = project.dbt_tests[0] + len(project.tests), project.dbt_tests[1]
     counts += [f"{opened} of {count_noun(total, 'test')}"] if opened < total else [count_noun(total, "test")]
     return f"{join_names(counts)} opened."
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.files.dbt.hooks import is_loaded
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtUnitTest
 from mergeplan.planner.parsing.files.dbt.texts import (
@@ -107,11 +108,12 @@ class DbtFolder(Folder):
         node = self.nodes.get(path)
         return self._own_text(node.path) if node and node.path.endswith(".sql") else ""
 
-    def count_tests(self, audits: Collection[str]) -> tuple[int, int]:
+    def count_tests(self, audits: Collection[str], tests: Collection[UnitTest]) -> tuple[int, int]:
         """Return how many tests of the project are among these audits, and how many it has, with unit tests."""
+        own_count = sum(test.path.startswith(f"{OWN_TESTS}/") for test in tests)
         names = [audit_name(node).lower() for node in self.project.nodes if node.type == "test"]
         opened = sum(name in audits or f"{name}_warns" in audits for name in names)
-        return opened, len(names) + len(self.project.unit_tests)
+        return opened, len(names) + len(self.project.unit_tests) + own_count
 
     @property
     def notes(self) -> tuple[str, ...]:
