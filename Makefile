@@ -17,7 +17,7 @@ LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_ki
 	tests/planner/engine/spark/test_engine.py tests/planner/engine/spark/test_table_facts.py tests/planner/engine/spark/test_schemas.py \
 	tests/planner/engine/spark/test_interrupted.py tests/planner/engine/spark/connect/test_reattach.py \
 	tests/planner/engine/formats tests/planner/session/test_table_formats.py tests/planner/apply/promotion/test_view_switch.py \
-	tests/planner/apply/test_old_versions_by_format.py tests/planner/cli/verbs/test_run_unchanged.py \
+	tests/planner/apply/test_old_versions_by_format.py tests/planner/apply/test_unit_tests.py tests/planner/cli/verbs/test_run_unchanged.py \
 	tests/planner/dbt/test_real_formats.py tests/planner/dbt/test_real_snapshots.py tests/planner/dbt/test_real_databricks_rows.py
 READY := $(VENV)/.ready
 ARCHIVE := $(VENV)/.spark/.made

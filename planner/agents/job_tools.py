@@ -146,10 +146,16 @@ class JobTools:
         context = self.jobs.context()
         last = {result.name: result for result in reversed(context.checks.list("test"))}
         rows = [
-            {**dump_row(test), "model": row.name, "last": dump_row(last[test.name]) if test.name in last else None}
-            for row in context.reader.read().view.models
-            for test in row.tests
-            if model in ("", row.name)
+            {
+                "name": test.name,
+                "path": test.path,
+                "line": test.line,
+                "description": test.description,
+                "model": test.model,
+                "last": dump_row(last[test.name]) if test.name in last else None,
+            }
+            for test in context.reader.read().project.tests
+            if model in ("", test.model)
         ]
         return {"total": len(rows), "tests": page_rows(rows, limit, offset)}
 

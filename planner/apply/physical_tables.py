@@ -10,7 +10,7 @@ from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.errors import PlanMoved
 from mergeplan.planner.intervals import UNITS
 from mergeplan.planner.model.kind import Fill
-from mergeplan.planner.model.model import Column
+from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.model.table_order import is_too_long
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -25,9 +25,13 @@ def table_lease(table: str) -> str:
 
 
 def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
-    model, storage, time = snapshot.model, snapshot.model.storage, snapshot.model.by_time
+    return build_table(snapshot.model, snapshot.table, columns)
+
+
+def build_table(model: Model, name: str, columns: tuple[Column, ...]) -> Table:
+    storage, time = model.storage, model.by_time
     table = Table(
-        snapshot.table,
+        name,
         columns,
         comment=model.metadata.description,
         format=storage.table_format if storage.table_format in TABLE_FORMATS else storage.storage_format,

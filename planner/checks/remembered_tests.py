@@ -23,8 +23,12 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import read_setting, setting_parts
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.project.loader import Project, override_variables
+from mergeplan.planner.project.called_macros import expand_call, find_test_model
+from mergeplan.planner.project.loader import Project
 from mergeplan.planner.semantics.spark.spark_functions import depends_on_session, is_random, is_volatile
+from mergeplan.planner.tables.merge.relations import parse_expression
+from mergeplan.planner.tables.merge.unique_key import MERGE
+from mergeplan.planner.tables.partitioning import TRANSFORMS
 from mergeplan.planner.versions import mergeplan_version, pyspark_version
 
 # Fields that describe a model without changing what its query returns. Any other field counts.
@@ -55,12 +59,17 @@ class TestDigests:
         if self._spark is None:
             return None
         try:
+            text = expand_call(self._project, test) if test.call else ""
+            if test.compares_only_text:
+                return digest(self._spark, self._project.gateway, _definition_text(test), text)
             model = _find_test_model(self._project, test)
         except MergeplanError:
             return None
         if model is None or model.written.misread:
             return None
-        parts = [_definition_text(test), _content_text(model)]
+        parts = [_definition_text(test), text, _content_text(model)]
+        if test.table is not None:
+            parts.append(repr(model.cron))  # a table by time is partitioned by its unit
         for name in sorted(_model_dependencies(self._project, model)):
             parts += [name, self._model_digest(name)]
         return digest(self._spark, self._project.gateway, *parts)
@@ -70,6 +79,8 @@ class TestDigests:
 
         Neither the clock nor chance nor a function that is not Spark's own may play a part.
         """
+        if test.compares_only_text:
+            return True  # which its digest has
         try:
             model = _find_test_model(self._project, test)
             if model is None:
@@ -81,14 +92,18 @@ class TestDigests:
                 if source_model is not None
                 for tree in _parse_queries(source_model)
             ]
-            test_rows = (test.query, *test.ctes.values(), *test.inputs.values())
+            test_rows = (test.query, test.this, test.table, *test.ctes.values(), *test.inputs.values())
             trees += [
                 spark_tree(own_query(rows.query, model.dialect, test)) for rows in test_rows if rows and rows.query
             ]
+            merge_trees = list(_parse_merge(model)) if test.table is not None else []
         except MergeplanError:
             return False
         frozen = test.execution_time is not None
-        return not any(_is_open(node, frozen=frozen) for tree in trees for node in tree.walk())
+        opened = any(_is_open(node, frozen=frozen) for tree in trees for node in tree.walk())
+        # The load runs at the time of the test, but Spark's own clock goes on.
+        merge_nodes = (node for tree in merge_trees for node in tree.walk() if node.name not in TRANSFORMS)
+        return not opened and not any(_is_open(node, frozen=False) for node in merge_nodes)
 
     def _model_digest(self, name: str) -> str:
         if name not in self._models:
@@ -120,17 +135,18 @@ def _find_test_model(project: Project, test: UnitTest) -> Model | None:
 
     No digest covers all that Python may read.
     """
-    model = project.models[test.model]
-    if model.python is not None or (test.variables and project.code.files):
+    model = None if test.call else project.models[test.model]
+    if (model and model.python) or (test.variables and project.code.files):
         return None
-    return override_variables(project, model, dict(test.variables)) if test.variables else model
+    return find_test_model(project, test)
 
 
 def _definition_text(test: UnitTest) -> str:
     inputs = {name: _clear_line(rows) for name, rows in test.inputs.items()}
     ctes = {name: _clear_line(rows) for name, rows in test.ctes.items()}
-    query = _clear_line(test.query) if test.query else None
-    return repr(replace(test, path="", line=0, description="", inputs=inputs, ctes=ctes, query=query))
+    query, this, table = (_clear_line(rows) if rows else None for rows in (test.query, test.this, test.table))
+    cleared = replace(test, inputs=inputs, ctes=ctes, query=query, this=this, table=table)
+    return repr(replace(cleared, path="", line=0, description=""))
 
 
 def _clear_line(rows: TestRows) -> TestRows:
@@ -158,6 +174,14 @@ def _parse_queries(model: Model) -> Iterator[exp.Expr]:
     if model.sql:
         yield spark_tree(model.sql)
     yield from (spark_tree(statement.query) for statement in model.statements.pre_statements if statement.query)
+
+
+def _parse_merge(model: Model) -> Iterator[exp.Expr]:
+    keys = model.by_key
+    if keys.when_matched:
+        yield spark_tree(f"{MERGE}{keys.when_matched}")
+    texts = (*keys.unique_key, *model.storage.partitioned_by, keys.merge_filter)
+    yield from (parse_expression(text) for text in texts if text)
 
 
 def _is_open(node: exp.Expr, *, frozen: bool) -> bool:

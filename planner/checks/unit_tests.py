@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from threading import RLock
 
 from sqlglot import exp
 
-from mergeplan.planner.checks.diff.rows import compare_rows
+from mergeplan.planner.checks.diff.rows import RowDifference, compare_rows
 from mergeplan.planner.checks.fetching import THREADS, fetch_all
 from mergeplan.planner.checks.freezing import clock_calls, ctes_of, frozen_text
-from mergeplan.planner.checks.inlining import UNTYPED, render_rows, type_of
-from mergeplan.planner.checks.query_of_test import own_query
+from mergeplan.planner.checks.inlining import UNTYPED
+from mergeplan.planner.checks.load_of_test import LoadTable, TestLoad
+from mergeplan.planner.checks.query_of_test import KnownRelation, input_query, own_query
 from mergeplan.planner.checks.read_columns import find_read_columns
 from mergeplan.planner.checks.unit_test_result import OutputResult, TestResult
 from mergeplan.planner.engine.protocol import Engine, Rows
@@ -26,10 +27,11 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
-from mergeplan.planner.parsing.render import inline_views, query_of, render_tree
+from mergeplan.planner.parsing.render import inline_views, no_rows, query_of, render_tree
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.project.loader import Project, override_variables
+from mergeplan.planner.project.called_macros import check_call, compare_texts, expand_call, find_test_model
+from mergeplan.planner.project.loader import Project
 from mergeplan.planner.python.run_inputs import RunInputs
 from mergeplan.planner.python.running import Running, open_runner
 from mergeplan.planner.tables.self_reference import own_columns
@@ -50,24 +52,30 @@ class _OutputQuery:
     expected_names: tuple[str, ...] = ()  # of the columns that it returns
 
 
-def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) -> tuple[TestResult, ...]:
+_Output = _OutputQuery | OutputResult  # one that Spark has yet to answer, and one that is known
+
+
+def check_tests(
+    engine: Engine, project: Project, tests: Sequence[UnitTest], load_table: LoadTable
+) -> tuple[TestResult, ...]:
     """Run the tests; one that cannot be run counts as failed, and the others continue.
 
     The outputs of many tests are computed in one Spark query: most of the time of a small query is overhead.
     """
     schemas = _Schemas(engine, project)
 
-    def prepare(test: UnitTest) -> tuple[_OutputQuery, ...] | MergeplanError:
+    def prepare(test: UnitTest) -> tuple[_Output, ...] | MergeplanError:
         try:
-            return _output_queries(engine, project, test, schemas, code)
+            return (*_compare_text(project, test), *_output_queries(engine, project, test, schemas, evaluation))
         except (ProjectError, QueryError) as error:
             return error
 
     with open_runner(project.code, engine) as python, ExitStack() as query_stack:
-        code = _Code(python, query_stack)
+        evaluation = _Evaluation(python, query_stack, load_table)
         with ThreadPoolExecutor(THREADS, thread_name_prefix="test") as pool:
             ready = list(pool.map(prepare, tests))
-        every = [query for queries in ready if not isinstance(queries, MergeplanError) for query in queries]
+        outputs = [output for outputs in ready if not isinstance(outputs, MergeplanError) for output in outputs]
+        every = [output for output in outputs if isinstance(output, _OutputQuery)]
         answers = fetch_all(engine, [sql for query in every for sql in (query.sql, query.expected_sql) if sql])
     return tuple(_make_result(test, queries, answers) for test, queries in zip(tests, ready, strict=True))
 
@@ -82,14 +90,15 @@ def cte_names(model: Model) -> tuple[str, ...]:
     return tuple(cte.alias.lower() for cte in with_.expressions) if isinstance(with_, exp.With) else ()
 
 
-def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Rows]:
+def model_rows(engine: Engine, project: Project, test: UnitTest, load_table: LoadTable) -> dict[str, Rows]:
     """Return the rows that the test's model returns for its inputs, by output.
 
-    The outputs are `query` and the CTEs that the test names.
+    The outputs are `query`, the CTEs that the test names, and `table` if it expects one.
     """
     every = replace(test, query=test.query or TestRows())
     with open_runner(project.code, engine) as python, ExitStack() as query_stack:
-        queries = _output_queries(engine, project, every, _Schemas(engine, project), _Code(python, query_stack))
+        evaluation = _Evaluation(python, query_stack, load_table)
+        queries = _output_queries(engine, project, every, _Schemas(engine, project), evaluation)
         results = fetch_all(engine, [query.sql for query in queries])
     answers: dict[str, Rows] = {}
     for query in queries:
@@ -100,13 +109,29 @@ def model_rows(engine: Engine, project: Project, test: UnitTest) -> dict[str, Ro
     return answers
 
 
+def _compare_text(project: Project, test: UnitTest) -> tuple[OutputResult, ...]:
+    if not test.call:
+        return ()
+    check_call(test, project.defaults.dialect)
+    actual = expand_call(project, test)
+    if test.text is None:
+        return ()
+    row, actual_row = (test.text.strip(),), (actual,)
+    equal = compare_texts(test.text, actual, test, project.defaults.dialect)
+    differences = () if equal else (RowDifference(("text",), row, actual_row, ("text",)),)
+    return (OutputResult("text", Rows(("text",), (row,)), Rows(("text",), (actual_row,)), differences),)
+
+
 def _make_result(
-    test: UnitTest, queries: tuple[_OutputQuery, ...] | MergeplanError, results: Mapping[str, Rows | MergeplanError]
+    test: UnitTest, queries: tuple[_Output, ...] | MergeplanError, results: Mapping[str, Rows | MergeplanError]
 ) -> TestResult:
     if isinstance(queries, MergeplanError):
         return TestResult(test, error=_add_place(queries, test))
     outputs = []
     for query in queries:
+        if isinstance(query, OutputResult):
+            outputs.append(query)
+            continue
         actual, expected_answer = results[query.sql], results[query.expected_sql] if query.expected_sql else None
         for answer in (actual, expected_answer):
             if isinstance(answer, MergeplanError):
@@ -131,28 +156,35 @@ def _add_place(error: MergeplanError, test: UnitTest) -> MergeplanError:
 
 
 @dataclass(frozen=True)
-class _Code:
-    """A runner of Python models, which stores their rows until they are compared."""
+class _Evaluation:
+    """A runner of Python models and a loader of tables, which store their rows until they are compared."""
 
     python: Running
     held: ExitStack
+    load_table: LoadTable
 
-    def rows(self, model: Model, test: UnitTest, schemas: _Schemas) -> str:
+    def python_rows(
+        self, model: Model, test: UnitTest, schemas: _Schemas, own: str = ""
+    ) -> AbstractContextManager[str]:
+        """Return the rows that code returns; `own` is a query in brackets for the model's own rows."""
+        inputs = _collect_inputs(model, test)
         reads = (*model.depends_on, *([model.name] if model.reads_itself else []))
-        if odd := set(test.inputs) - set(reads):
+        if odd := set(inputs) - set(reads):
             hint = did_you_mean(min(odd), reads)
             raise ProjectError(f"{model.name} does not read `{min(odd)}`.", place=test.place, hint=hint)
-        if test.ctes:
-            raise ProjectError(f"{model.name} is Python code: it has no CTEs to test.", place=test.place)
         views = {name: f"given_{index}" for index, name in enumerate(reads)}
-        inputs = {
-            view: _input_query(name, test, _Known(schemas.get_columns(name)), model.dialect)
+        queries = {
+            view: f"SELECT * FROM {own}"
+            if own and name == model.name
+            else input_query(name, inputs, test, KnownRelation(schemas.get_columns(name)), model.dialect)
             for name, view in views.items()
         }
         interval, execution = _test_moments(test)
-        model = replace(model, gateway="")  # the test runs on the project's own gateway
-        rows = self.python.rows(model, interval, views, execution, RunInputs(inputs, dict(test.variables)))
-        return self.held.enter_context(rows)
+        return self.python.rows(model, interval, views, execution, RunInputs(queries, dict(test.variables)))
+
+
+def _collect_inputs(model: Model, test: UnitTest) -> Mapping[str, TestRows]:
+    return {**test.inputs, model.name: test.this} if test.this and model.reads_itself else test.inputs
 
 
 def _test_moments(test: UnitTest) -> tuple[Interval, datetime]:
@@ -161,20 +193,44 @@ def _test_moments(test: UnitTest) -> tuple[Interval, datetime]:
 
 
 def _output_queries(
-    engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, code: _Code
+    engine: Engine, project: Project, test: UnitTest, schemas: _Schemas, evaluation: _Evaluation
 ) -> tuple[_OutputQuery, ...]:
-    model = project.models[test.model]
-    if model.python is not None:
-        sql = code.rows(model, test, schemas)
-        return (_output_query(engine, "query", sql, test.query, test, model.dialect),) if test.query is not None else ()
-    if test.variables:
-        model = override_variables(project, model, dict(test.variables))
-    if not model.sql:
+    if test.compares_only_text:
+        return ()
+    model = replace(find_test_model(project, test), gateway="")  # the test runs on the project's own gateway
+    if not model.kind.has_query:
         raise ProjectError(f"{model.name} is a {model.kind} model: it has no query to test.", place=test.place)
-    tree, sql = _model_query(project, model, test, schemas)
-    outputs = [] if test.query is None else [("query", sql, test.query)]
-    outputs += [(name, _cte_query(tree, sql, name, test), relation) for name, relation in test.ctes.items()]
+    outputs: list[tuple[str, str, TestRows]] = []
+    if model.python is not None and test.ctes:
+        raise ProjectError(f"{model.name} is Python code: it has no CTEs to test.", place=test.place)
+    if model.python is not None and test.query is not None:
+        sql = evaluation.held.enter_context(evaluation.python_rows(model, test, schemas))
+        outputs.append(("query", sql, test.query))
+    elif model.python is None and (test.query is not None or test.ctes):
+        tree, sql = _model_query(project, model, test, schemas)
+        outputs += [] if test.query is None else [("query", sql, test.query)]
+        outputs += [(name, _cte_query(tree, sql, name, test), relation) for name, relation in test.ctes.items()]
+    if test.table is not None:
+        load = _build_load(project, model, test, schemas, evaluation)
+        outputs.append(("table", evaluation.held.enter_context(evaluation.load_table(load)), test.table))
     return tuple(_output_query(engine, name, sql, relation, test, model.dialect) for name, sql, relation in outputs)
+
+
+def _build_load(project: Project, model: Model, test: UnitTest, schemas: _Schemas, evaluation: _Evaluation) -> TestLoad:
+    def render(model: Model, own: str) -> str:
+        return no_rows(model.columns) if model.python else _model_query(project, model, test, schemas, own)[1]
+
+    def evaluate(own: str) -> AbstractContextManager[str]:
+        return evaluation.python_rows(model, test, schemas, own) if model.python else nullcontext(render(model, own))
+
+    def previous_rows(columns: tuple[Column, ...]) -> str:
+        this = {} if test.this is None else {model.name: test.this}
+        return input_query(model.name, this, test, KnownRelation(columns), model.dialect)
+
+    interval, execution = _test_moments(test)
+    return TestLoad(
+        test, model, interval, execution, render, evaluate, None if test.this is None else previous_rows
+    )  # fmt: skip
 
 
 def _output_query(
@@ -199,22 +255,26 @@ def _times_as_texts(sql: str, columns: tuple[Column, ...]) -> str:
     return f"SELECT {shown} FROM ({sql})"
 
 
-def _model_query(project: Project, model: Model, test: UnitTest, schemas: _Schemas) -> tuple[exp.Expr, str]:
+def _model_query(
+    project: Project, model: Model, test: UnitTest, schemas: _Schemas, own: str = ""
+) -> tuple[exp.Expr, str]:
     """Return the model's query over the given rows, at the given time: as a tree, and as it runs.
 
+    `own` is a relation with the model's own rows, instead of those that the test gives.
     The SQL is generated from the tree if temporary views must be inlined, or if the place of a time in the text is
     unknown.
     """
-    reads = _collect_tables(project, model)
-    for name in test.inputs:
+    reads, inputs = _collect_tables(project, model), _collect_inputs(model, test)
+    for name in inputs:
         if name not in reads:
             hint = did_you_mean(name, reads)
             raise ProjectError(f"{model.name} does not read `{name}`.", place=test.place, hint=hint)
     tables = {
-        name: f"({_input_query(name, test, _list_columns(project, model, name, schemas), model.dialect)})"
+        name: f"({input_query(name, inputs, test, _list_columns(project, model, name, schemas), model.dialect)})"
         for name in reads
-        if name in test.inputs or name not in project.models_to_inline
+        if (name in inputs or name not in project.models_to_inline) and not (own and name == model.name)
     }
+    tables |= {model.name: own} if own else {}
     interval, execution = _test_moments(test)
     values = dates(interval, execution)
     tree = render_tree(model.sql, tables, project.models_to_inline, values)
@@ -235,19 +295,19 @@ def _collect_tables(project: Project, model: Model) -> set[str]:
     return reach_names(model.depends_on, inlined) | ({model.name} if model.reads_itself else set())
 
 
-def _list_columns(project: Project, model: Model, name: str, schemas: _Schemas) -> _Known:
+def _list_columns(project: Project, model: Model, name: str, schemas: _Schemas) -> KnownRelation:
     """Return the columns of an input; of a table that may have others, those that the query reads of it too.
 
     A column that neither the test nor the project describes is NULL without a type.
     """
     listed, table = schemas.get_columns(name) or (), project.models.get(name)
     if listed and not (table and table.open_columns):
-        return _Known(listed)
+        return KnownRelation(listed)
     inlined = project.models_to_inline.keys()
     queries = [model, *(project.models_to_inline[read] for read in _collect_tables(project, model) & inlined)]
     names = set[str]().union(*(find_read_columns(spark_tree(query.sql), name) for query in queries))
     names -= {column.name for column in listed}
-    return _Known((*listed, *(Column(column, UNTYPED) for column in sorted(names))), is_whole=False)
+    return KnownRelation((*listed, *(Column(column, UNTYPED) for column in sorted(names))), is_whole=False)
 
 
 def _freeze_clock(tree: exp.Expr, moment: datetime) -> exp.Expr:
@@ -281,47 +341,19 @@ def _as_rows(expected_rows: TestRows, columns: tuple[Column, ...]) -> Rows:
     return Rows(tuple(order), tuple(tuple(row.get(name) for name in order) for row in expected_rows.rows))
 
 
-def _input_query(name: str, test: UnitTest, known: _Known, dialect: str) -> str:
-    """Return an input as a query: each cell cast to its column's type; a table without given rows is empty."""
-    input_rows = test.inputs.get(name)
-    if input_rows is not None and input_rows.query:
-        return own_query(input_rows.query, dialect, test)
-    types = {column.name: column.type for column in known.columns or ()} | dict(input_rows.types if input_rows else ())
-    rows = input_rows.rows if input_rows else ()
-    for column in dict.fromkeys(key for row in rows for key in row):
-        if column not in types and known.columns and known.is_whole:
-            place = replace(test.place, line=input_rows.line if input_rows else test.line)
-            raise ProjectError(f"`{name}` has no column `{column}`.", place=place, hint=did_you_mean(column, types))
-        if types.get(column, UNTYPED) == UNTYPED:
-            types[column] = type_of([row.get(column) for row in rows])
-    if not types:
-        raise ProjectError(
-            f"The columns of `{name}` are not known.", place=test.place, hint="Give it rows as an input."
-        )
-    return render_rows(types, rows)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """The columns of a table, None if they are not known; all of them if `is_whole`."""
-
-    columns: tuple[Column, ...] | None
-    is_whole: bool = True
-
-
 class _Schemas:
     """The columns of the project's models, from declarations or Spark's analysis; determined once."""
 
     def __init__(self, engine: Engine, project: Project) -> None:
         self._engine, self._project = engine, project
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, KnownRelation] = {}
         self._lock = RLock()
 
     def get_columns(self, name: str) -> tuple[Column, ...] | None:
         with self._lock:
             if name not in self._known:
-                self._known[name] = _Known(None)  # a cycle ends here
-                self._known[name] = _Known(self._find_columns(name))
+                self._known[name] = KnownRelation(None)  # a cycle ends here
+                self._known[name] = KnownRelation(self._find_columns(name))
             return self._known[name].columns
 
     def _find_columns(self, name: str) -> tuple[Column, ...] | None:

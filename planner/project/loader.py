@@ -206,7 +206,7 @@ def _add_dbt_facts(project: Project, folder: DbtFolder) -> Project:
         project,
         hashes=folder.real_hashes,
         notes=folder.notes,
-        dbt_tests=folder.count_tests(project.audits),
+        dbt_tests=folder.count_tests(project.audits, project.tests),
         is_dbt=True,
     )
 

@@ -26,6 +26,7 @@ _TIMES = {
     "year": "yyyy", "years": "yyyy", "month": "yyyy-MM", "months": "yyyy-MM", "day": "yyyy-MM-dd",
     "days": "yyyy-MM-dd", "date": "yyyy-MM-dd", "hour": "yyyy-MM-dd HH", "hours": "yyyy-MM-dd HH",
 }  # fmt: skip
+TRANSFORMS = (*_TIMES, "bucket", "truncate")  # the functions that only `partitioned_by` has
 
 
 def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn, ...]:

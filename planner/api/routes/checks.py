@@ -41,7 +41,7 @@ class CheckRow(Data):
     """An audit of a model, or a unit test, and its last result."""
 
     name: str = Field(description="the audit or test")
-    model: str = Field(description="its model")
+    model: str = Field(description="its model; `@` and the name of a macro for a test of one")
     path: str = Field(default="", description="the file of a test")
     line: int = Field(default=0, description="its line")
     last: CheckResult | None = Field(default=None, description="what it found last; null: no job ran it that is kept")
@@ -67,12 +67,11 @@ def list_audits(context: Context, _: Annotated[NoQuery, Query()]) -> CheckList:
 
 @router.get("/tests", summary="List unit tests")
 def list_tests(context: Context, _: Annotated[NoQuery, Query()]) -> CheckList:
-    """List the unit tests of each model, and how each ended last."""
+    """List the unit tests of models and macros, and how each ended last."""
     last = {one.name: one for one in reversed(context.checks.list("test"))}
     rows = (
-        CheckRow(name=test.name, model=row.name, path=test.path, line=test.line, last=last.get(test.name))
-        for row in context.reader.read().view.models
-        for test in row.tests
+        CheckRow(name=test.name, model=test.model, path=test.path, line=test.line, last=last.get(test.name))
+        for test in context.reader.read().project.tests
     )
     return CheckList(checks=tuple(sorted(rows, key=lambda row: (row.model, row.name))))
 

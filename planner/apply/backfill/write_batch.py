@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
-from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
 from mergeplan.planner.engine.protocol import Engine, Written
 from mergeplan.planner.engine.table import Table
@@ -22,6 +24,17 @@ from mergeplan.planner.tables.partitioning import BATCH
 from mergeplan.planner.tables.self_reference import previous_rows_query
 
 
+class BatchQueries(Protocol):
+    """The queries of a batch: those of a layout, or those of a unit test over its inputs."""
+
+    @property
+    def now(self) -> datetime: ...
+
+    def query(self, model: Model, interval: Interval | None, own: str = "") -> str: ...
+
+    def rows(self, model: Model, interval: Interval, own: str = "") -> AbstractContextManager[str]: ...
+
+
 @dataclass(frozen=True)
 class Batch:
     """The rows of an interval on their way into a table, which holds the recorded time `held`.
@@ -30,7 +43,7 @@ class Batch:
     is empty.
     """
 
-    layout: Layout
+    layout: BatchQueries
     engine: Engine
     root: Path  # of the project, where its seeds are
     table: Table

@@ -10,7 +10,8 @@ from typing import Any
 import click
 import yaml
 
-from mergeplan.planner.checks.unit_tests import cte_names, has_known_columns, model_rows
+from mergeplan.planner.apply.unit_tests import compute_outputs
+from mergeplan.planner.checks.unit_tests import cte_names, has_known_columns
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.engine.protocol import Rows
@@ -20,6 +21,7 @@ from mergeplan.planner.parsing.definitions.unit_tests import Surroundings, TestR
 from mergeplan.planner.parsing.sql.names import model_name, without_default
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import read_document
+from mergeplan.planner.project.unit_tests import check_table
 from mergeplan.planner.session.workspace import Workspace
 
 Written = dict[str, object]
@@ -30,6 +32,7 @@ class NewTest:
     """The options of a new test: its content, and where it is written."""
 
     queries: tuple[tuple[str, str], ...]
+    this: str | None
     variables: tuple[tuple[str, str], ...]
     path: str | None
     name: str | None
@@ -42,6 +45,7 @@ class NewTest:
 @click.option(
     "-q", "--query", "queries", nargs=2, multiple=True, metavar="TABLE SQL", help="The rows of a table that it reads."
 )
+@click.option("--this", metavar="SQL", help="The rows that its own table holds; expect the table after a load, too.")
 @click.option("-v", "--var", "variables", nargs=2, multiple=True, metavar="KEY VALUE", help="start, end, a variable...")
 @click.option("--path", help="The file, below tests/; `test_<model>.yaml` otherwise.")
 @click.option("-n", "--name", help="The test's name; `test_<model>` otherwise.")
@@ -82,9 +86,12 @@ def _build_test_body(work: Workspace, model: Model, title: str, file: Path, opti
     named = ((_resolve_input_name(model, table, catalog), sql) for table, sql in options.queries)
     inputs = {name: _query_input(work, name, sql) for name, sql in named}
     body: Written = {"model": model.name, "inputs": inputs, "outputs": {"query": []}}
+    if options.this is not None:
+        body |= {"this": _row_dicts(work.engine.fetch(options.this)), "outputs": {"query": [], "table": []}}
     if options.variables:
         body["vars"] = {key: yaml.safe_load(value) if value else value for key, value in options.variables}
     test = _parse_test(work, title, file, body)
+    check_table(test, model)
     body["outputs"] = _compute_outputs(work, model, test, ctes=options.include_ctes)
     return body
 
@@ -92,9 +99,11 @@ def _build_test_body(work: Workspace, model: Model, title: str, file: Path, opti
 def _compute_outputs(work: Workspace, model: Model, test: UnitTest, *, ctes: bool) -> Written:
     if ctes:
         test = replace(test, ctes={cte: TestRows() for cte in cte_names(model)})
-    rows_by_output = {output: _row_dicts(rows) for output, rows in model_rows(work.engine, work.project, test).items()}
-    query, cte_rows = rows_by_output.pop("query"), rows_by_output
-    return {**({"ctes": dict(cte_rows)} if cte_rows else {}), "query": query}
+    rows_by_output = {
+        output: _row_dicts(rows) for output, rows in compute_outputs(work.engine, work.project, test).items()
+    }
+    shown: Written = {name: rows_by_output.pop(name) for name in ("query", "table") if name in rows_by_output}
+    return {**({"ctes": rows_by_output} if rows_by_output else {}), **shown}
 
 
 def _parse_test(work: Workspace, title: str, file: Path, body: Written) -> UnitTest:

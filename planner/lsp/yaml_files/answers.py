@@ -132,10 +132,12 @@ def _row_table(view: ProjectView, path: str, text: str, place: YamlPlace) -> str
     if path.partition("/")[0] != "tests" or len(place.path) < 3:
         return ""
     test, part, name, *row_path = place.path
+    if part == "this" and place.path[2:] in ((ITEM,), ("rows", ITEM)):
+        return _model_of_test(view, text, str(test))
     is_row = row_path in ([ITEM], ["rows", ITEM])
     if part == "inputs" and is_row:
         return without_default(str(name).lower(), view.project.catalogs.default)
-    if (part, name) == ("outputs", "query") and is_row:
+    if part == "outputs" and name in ("query", "table") and is_row:
         return _model_of_test(view, text, str(test))
     return ""
 
@@ -159,6 +161,7 @@ def schema_of(path: str) -> Schema | None:
     if not folder:
         return _make_schema(stem)
     top = folder.partition("/")[0]
+    top = "tests" if top == "mergeplan_tests" else top  # of a dbt project
     return _make_schema(top) if top in ("tests", "external_models", "exposures") else None
 
 

@@ -36,12 +36,17 @@ _RELATION = {
 _ROWS_BY_NAME = {"type": "object", "additionalProperties": {"$ref": "#/$defs/Rows"}}
 _TEST = {
     "model": {**_TEXT, "description": "The model that is tested: `schema.model`."},
+    "macro": {**_TEXT, "description": "The macro that is tested, in place of a model."},
+    "call": {**_TEXT, "description": "SQL that calls the macro: `@macro(a, 1)`, or a query with it."},
     "description": {**_TEXT, "description": "The description of the test."},
+    "this": {"$ref": "#/$defs/Rows", "description": "The rows that the model's table holds before the load."},
     "inputs": {**_ROWS_BY_NAME, "description": "The rows of the tables that the model reads, by table."},
     "outputs": {
         "type": "object",
         "properties": {
             "query": {"$ref": "#/$defs/Rows", "description": "The rows that the model returns."},
+            "table": {"$ref": "#/$defs/Rows", "description": "The rows that its table holds after the load."},
+            "text": {**_TEXT, "description": "The SQL that the call of the macro becomes."},
             "ctes": {**_ROWS_BY_NAME, "description": "The rows that its CTEs return, by CTE."},
             "partial": {"type": "boolean", "description": "Whether columns that the rows leave out are not compared."},
         },
@@ -102,7 +107,7 @@ _EXPOSURE = {
 
 
 def unit_tests_schema() -> dict[str, Any]:
-    test = {**_object_schema(_TEST, "model", "outputs"), "description": "A unit test."}
+    test = {**_object_schema(_TEST, "outputs"), "description": "A unit test."}
     relation = {"type": "object", "properties": _RELATION, "additionalProperties": False}
     return {
         "$schema": DIALECT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import yaml
 
@@ -27,6 +27,8 @@ def unit_test_edits(
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         for name, body in _node_pairs(root):
             fields = {key.value: (key, value) for key, value in _node_pairs(body)}
+            if "macro" in fields:
+                _refuse_call(path, name.value, fields, table, catalog)
             if "model" not in fields:
                 continue
             of_model = without_default(str(fields["model"][1].value).lower(), catalog) == table
@@ -34,13 +36,25 @@ def unit_test_edits(
                 yield _node_edit(path, fields["model"][1], model_name)
             if of_model and column and "outputs" in fields:
                 outputs = {key.value: value for key, value in _node_pairs(fields["outputs"][1])}
-                yield from _row_edits(path, name.value, outputs.get("query"), column)
+                for output in ("query", "table"):
+                    yield from _row_edits(path, name.value, outputs.get(output), column)
+            if of_model and column and "this" in fields:
+                yield from _row_edits(path, name.value, fields["this"][1], column)
             for key, value in _node_pairs(fields["inputs"][1]) if "inputs" in fields else ():
                 if without_default(str(key.value).lower(), catalog) == table:
                     if model_name:
                         yield _node_edit(path, key, model_name)
                     if column:
                         yield from _row_edits(path, name.value, value, column)
+
+
+def _refuse_call(
+    path: str, test: str, fields: Mapping[str, tuple[yaml.Node, yaml.Node]], table: str, catalog: str
+) -> None:
+    """Raise RequestError for a macro's test whose query reads the table: its call is no text of a model."""
+    inputs = _node_pairs(fields["inputs"][1]) if "inputs" in fields else []
+    if any(without_default(str(key.value).lower(), catalog) == table for key, _ in inputs):
+        raise RequestError(f"The test `{test}` ({path}) reads `{table}` in the call of a macro: rename it there first.")
 
 
 def _row_edits(path: str, test: str, node: yaml.Node | None, column: tuple[str, str]) -> Iterator[Edit]:

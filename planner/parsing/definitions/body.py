@@ -20,7 +20,7 @@ from mergeplan.planner.parsing.macros.expand import expander
 from mergeplan.planner.parsing.macros.expander import Expander
 from mergeplan.planner.parsing.macros.jinja import Template, render_template, replace_date_marks
 from mergeplan.planner.parsing.sql.macro_scope import CREATING, EVALUATING, MacroScope
-from mergeplan.planner.parsing.sql.token_lists import fuse_macros
+from mergeplan.planner.parsing.sql.token_lists import fuse_macros, text_of
 from mergeplan.planner.parsing.sql.tokens import QUERY_BEGINS, SourceText, Tokens, statements, tokenize
 
 VIEWS_BEGIN, VIEWS_END = "ON_VIRTUAL_UPDATE_BEGIN", "ON_VIRTUAL_UPDATE_END"
@@ -196,6 +196,13 @@ def _split_statements(
             index = end
     if views is not None:
         raise source.error(views, f"`{views.text}` has no `{VIEWS_END};`.")
+
+
+def expand_text(source: SourceText, scope: MacroScope, macros: Macros) -> str:
+    """Return a text of SQL with its macros and its Jinja replaced, statement by statement."""
+    room = expander(source, scope)
+    parts = _split_statements(source, tokenize(source), scope, macros)
+    return "; ".join(text_of(part.source, tokens) for part, _ in parts for tokens in _expand_part(room, part) if tokens)
 
 
 def outside_jinja(source: SourceText) -> SourceText:

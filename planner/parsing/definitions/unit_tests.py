@@ -19,7 +19,9 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
 Row = Mapping[str, object]
 Words = tuple[str, ...]
 
-_KEYS = ("model", "description", "inputs", "outputs", "vars", "gateway", "schema", "default_catalog", "freeze_time")
+_COMMON = tuple("description inputs outputs vars gateway schema default_catalog freeze_time".split())
+_KEYS = ("model", "this", "macro", "call", *_COMMON)
+CALL_KEYS = ("call", "text", "query", "error")  # of a call that dbt rendered: the text, or why there is none
 _RELATION = ("rows", "query", "columns", "partial", "format", "path", "csv_settings")
 ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test's own file -> text; ProjectError
 
@@ -37,7 +39,12 @@ class TestRows:
 
 @dataclass(frozen=True)
 class UnitTest:
-    """One test: inputs by table, expected rows of the query (None: not compared) and of CTEs, and the time."""
+    """One test: inputs by table, expected rows of the query (None: not compared) and of CTEs, and the time.
+
+    `this` are the rows that the model's own table holds before the load (None: it is new), and `table` those that it
+    is expected to hold afterwards (None: nothing is loaded). The test of a macro has the `call`, SQL that may be a
+    query, and the `text` that it is expected to become (None: not compared); its `model` is `@` and the macro's name.
+    """
 
     name: str
     model: str
@@ -51,10 +58,21 @@ class UnitTest:
     end: datetime | None = None
     execution_time: datetime | None = None
     variables: tuple[tuple[str, Scalar], ...] = ()
+    this: TestRows | None = None
+    table: TestRows | None = None
+    call: str = ""
+    text: str | None = None
+    rendered: str | None = None  # the text that dbt made of the call
+    rendered_query: str = ""  # the same as Spark reads it
+    error: str = ""  # why dbt made none
 
     @property
     def place(self) -> Place:
         return Place(self.path, self.line)
+
+    @property
+    def compares_only_text(self) -> bool:
+        return bool(self.call) and self.query is None and not self.ctes
 
 
 class UnknownModel(ProjectError):
@@ -77,6 +95,7 @@ class Surroundings:
     read: ReadFile
     now: datetime
     catalog: str = SESSION_CATALOG  # of names without one
+    dialect: str = "spark"  # of calls of macros
     unknown: Callable[[ProjectError], None] = _raise_error
 
 
@@ -97,40 +116,97 @@ def _read_test(document: Document, name: str, body: object, around: Surroundings
     fields = _require_mapping(document, at, body)
     _check_keys(document, at, fields, _KEYS)
     _check_place(document, at, fields, around)
-    dialects, catalog = around.dialects, _test_catalog(document, at, fields, around)
-    if not isinstance(fields.get("model"), str):
-        raise document.error(at, f"The test `{name}` does not name its model.", "Add `model: schema.table`.")
-    model = parse_name(str(fields["model"]), document.place((*at, "model")), catalog)
-    if model not in dialects:
-        hint = did_you_mean(model, dialects, most=5)
-        place = document.place((*at, "model"))
-        raise UnknownModel(f"The test's model `{model}` does not exist.", place=place, hint=hint)
+    catalog = _test_catalog(document, at, fields, around)
+    subject = _read_subject(document, at, fields, around)
+    model, dialect = subject.model, subject.dialect
     inputs = {
         parse_name(str(table), document.place((*at, "inputs", str(table))), catalog): _read_relation(
-            document, (*at, "inputs", str(table)), value, dialects[model], around.read
+            document, (*at, "inputs", str(table)), value, dialect, around.read
         )
         for table, value in _require_mapping(document, (*at, "inputs"), fields.get("inputs") or {}).items()
     }
-    query, ctes = _read_outputs(document, at, fields, dialects[model], around.read)
+    expected = _read_outputs(document, at, fields, dialect, around.read)
+    this = _read_own_rows(document, at, fields, dialect, around.read)
+    if model in inputs and (this is not None or expected.table is not None):
+        message = "The rows that the model's own table holds before the load belong under `this`."
+        raise document.error((*at, "inputs"), message, f"Move the rows of `{model}` there.")
     times, variables = _read_variables(document, (*at, "vars"), fields.get("vars") or {}, around.now)
     if fields.get("freeze_time") is not None:
         times.setdefault(
             "execution_time", _freeze_time(document, (*at, "freeze_time"), fields["freeze_time"], around.now)
         )
+    if subject.rendered is not None and variables:
+        raise document.error((*at, "vars"), "dbt renders the call, with the `vars` of the project alone.")
     return UnitTest(
         name=name,
         model=model,
         path=document.path,
         line=document.place(at).line,
         inputs=inputs,
-        query=query,
-        ctes=ctes,
+        query=expected.query,
+        ctes=expected.ctes,
         description=str(fields.get("description") or ""),
         start=times.get("start"),
         end=times.get("end"),
         execution_time=times.get("execution_time"),
         variables=variables,
+        this=this,
+        table=expected.table,
+        text=expected.text,
+        call=subject.call,
+        rendered=subject.rendered,
+        rendered_query=subject.query,
+        error=subject.error,
     )
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is tested: a model, or a macro by its call."""
+
+    model: str  # or `@` and the macro's name
+    dialect: str
+    call: str = ""
+    rendered: str | None = None
+    query: str = ""
+    error: str = ""
+
+
+def _read_subject(document: Document, test: Path, test_fields: Mapping[str, object], around: Surroundings) -> _Subject:
+    macro = test_fields.get("macro")
+    if macro is not None:
+        if odd := next((key for key in ("model", "this") if key in test_fields), None):
+            raise document.error((*test, odd), f"The test of a macro has no `{odd}`.")
+        call, rendered, query, error = test_fields.get("call"), None, "", ""
+        if isinstance(call, dict) and tuple(call) == CALL_KEYS:
+            call, rendered, query, error = (str(call[key]) for key in CALL_KEYS)
+        if not isinstance(macro, str) or not isinstance(call, str) or not call.strip():
+            raise document.error(
+                test, f"The test `{test[0]}` does not call its macro.", f'Add `call: "@{macro}(...)"`.'
+            )
+        return _Subject(f"@{macro.lower().removeprefix('@')}", around.dialect, call, rendered, query, error)
+    if "call" in test_fields:
+        raise document.error((*test, "call"), "`call` belongs to the test of a macro.", "Add `macro: name`.")
+    if not isinstance(test_fields.get("model"), str):
+        raise document.error(test, f"The test `{test[0]}` does not name its model.", "Add `model: schema.table`.")
+    place = document.place((*test, "model"))
+    model = parse_name(str(test_fields["model"]), place, _test_catalog(document, test, test_fields, around))
+    if model not in around.dialects:
+        hint = did_you_mean(model, around.dialects, most=5)
+        raise UnknownModel(f"The test's model `{model}` does not exist.", place=place, hint=hint)
+    return _Subject(model, around.dialects[model])
+
+
+def _read_own_rows(
+    document: Document, test: Path, test_fields: Mapping[str, object], dialect: str, read: ReadFile
+) -> TestRows | None:
+    """Return the rows under `this`; None without the key: then the table is new."""
+    if "this" not in test_fields:
+        return None
+    if test_fields["this"] is None:
+        hint = "Write `this: []` for a table without rows; leave `this` out for a table that is new."
+        raise document.error((*test, "this"), "`this` lists no rows.", hint)
+    return _read_relation(document, (*test, "this"), test_fields["this"], dialect, read)
 
 
 def _test_catalog(document: Document, key_path: Path, test_fields: Mapping[str, object], around: Surroundings) -> str:
@@ -159,21 +235,35 @@ def _freeze_time(document: Document, key_path: Path, value: object, now: datetim
         raise document.error(key_path, f"`freeze_time`: {error}") from None
 
 
+@dataclass(frozen=True)
+class _Outputs:
+    query: TestRows | None
+    table: TestRows | None
+    ctes: Mapping[str, TestRows]
+    text: str | None
+
+
 def _read_outputs(
     document: Document, test: Path, test_fields: Mapping[str, object], dialect: str, read: ReadFile
-) -> tuple[TestRows | None, dict[str, TestRows]]:
+) -> _Outputs:
     at = (*test, "outputs")
     outputs = _require_mapping(document, at, test_fields.get("outputs") or {})
-    _check_keys(document, at, outputs, ("query", "ctes", "partial"))
+    _check_keys(document, at, outputs, ("query", "text" if "macro" in test_fields else "table", "ctes", "partial"))
     partial = outputs.get("partial") is True
     ctes = {
         str(name).lower(): _read_relation(document, (*at, "ctes", str(name)), value, dialect, read, partial)
         for name, value in _require_mapping(document, (*at, "ctes"), outputs.get("ctes") or {}).items()
     }
-    query = outputs.get("query")
-    if query is None and not ctes:
+    query, table = (
+        None if value is None else _read_relation(document, (*at, key), value, dialect, read, partial)
+        for key, value in ((key, outputs.get(key)) for key in ("query", "table"))
+    )
+    text = outputs.get("text")
+    if text is not None and not isinstance(text, str):
+        raise document.error((*at, "text"), "`text` is the SQL that the call becomes, in quotes.")
+    if query is None and table is None and text is None and not ctes:
         raise document.error(at, f"The test `{test[0]}` has no outputs.", "Add `outputs: {query: {rows: [...]}}`.")
-    return None if query is None else _read_relation(document, (*at, "query"), query, dialect, read, partial), ctes
+    return _Outputs(query, table, ctes, text)
 
 
 def _read_relation(

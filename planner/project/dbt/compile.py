@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,7 @@ from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
 from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, DbtQuestion, read_round
 from mergeplan.planner.parsing.files.dbt.two_forms import SPARK
+from mergeplan.planner.parsing.files.dbt.unit_tests import macro_calls
 from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
@@ -32,6 +33,7 @@ from mergeplan.planner.parsing.sql.yaml_variables import Variable, replace_varia
 from mergeplan.planner.project.dbt.answers import Answer, Answers, open_questions, refuse_unanswered
 from mergeplan.planner.project.dbt.child import DbtChild
 from mergeplan.planner.project.dbt.inputs import (
+    OWN_TESTS,
     PROFILES,
     PROJECT,
     SECRET,
@@ -111,9 +113,10 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     target = _find_target(reading, project_file, config, environment)
     python = find_python(environment)
     profile = str(project_file.value.get("profile") or project_file.value.get("name"))
+    calls = {call for text in own_test_texts(reading) for call in macro_calls(text)}
     request = {
         "op": "compile", "vars": json.dumps(config.vars), "environment": visible_variables(environment),
-        "profile": profile, "profiles": target.profiles(profile),
+        "calls": sorted(calls), "profile": profile, "profiles": target.profiles(profile),
     }  # fmt: skip
     key = digest("dbt", reader_version(), look_of_python(python), json.dumps(request, sort_keys=True), repr(hashes))
     hashed_files = {str(reading.root / name) for name in hashes}
@@ -130,6 +133,13 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
                            hint="Versions of dbt that work: docs/reference/dbt.md.") from None  # fmt: skip
     except ProjectError as error:
         raise _explain_variable(error, environment) from None
+
+
+def own_test_texts(reading: Folder) -> Iterator[str]:
+    """Yield the texts of the files of unit tests in our own format."""
+    for name in reading.files(OWN_TESTS, (), ".yaml", ".yml"):
+        with suppress(ProjectError):  # its reader names the mistake
+            yield reading.text(name)
 
 
 def _hash_files(reading: Folder) -> dict[str, str]:

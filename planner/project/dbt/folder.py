@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.files.dbt.hooks import is_loaded
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtUnitTest
 from mergeplan.planner.parsing.files.dbt.texts import (
@@ -19,7 +20,8 @@ from mergeplan.planner.parsing.files.dbt.texts import (
     model_text,
     tests_by_model,
 )
-from mergeplan.planner.parsing.files.dbt.unit_tests import unit_test_body, unit_test_text
+from mergeplan.planner.parsing.files.dbt.unit_tests import spell_names, unit_test_body, unit_test_text
+from mergeplan.planner.project.dbt.inputs import OWN_TESTS
 from mergeplan.planner.project.folder import Folder
 
 MODELS = ("model", "seed", "snapshot")
@@ -106,11 +108,12 @@ class DbtFolder(Folder):
         node = self.nodes.get(path)
         return self._own_text(node.path) if node and node.path.endswith(".sql") else ""
 
-    def count_tests(self, audits: Collection[str]) -> tuple[int, int]:
+    def count_tests(self, audits: Collection[str], tests: Collection[UnitTest]) -> tuple[int, int]:
         """Return how many tests of the project are among these audits, and how many it has, with unit tests."""
+        own_count = sum(test.path.startswith(f"{OWN_TESTS}/") for test in tests)
         names = [audit_name(node).lower() for node in self.project.nodes if node.type == "test"]
         opened = sum(name in audits or f"{name}_warns" in audits for name in names)
-        return opened, len(names) + len(self.project.unit_tests)
+        return opened, len(names) + len(self.project.unit_tests) + own_count
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -132,7 +135,7 @@ class DbtFolder(Folder):
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
         """Yield the paths of dbt's models for `models`, sources for `external_models`, and tests for `audits`.
 
-        Of mergeplan's own folders only that of the linter is read.
+        Of mergeplan's own folders only those of the linter and of unit tests are read.
         """
         if folder == "linter":
             yield from super().files(folder, ignore_patterns, *suffixes)
@@ -142,6 +145,7 @@ class DbtFolder(Folder):
             yield from self._test_audits[1]
         elif folder == "tests" and ".yml" in suffixes:
             yield from self._unit_tests
+            yield from super().files(OWN_TESTS, ignore_patterns, *suffixes)
         elif folder == "external_models" and (self.project.sources or self._dbt_only_nodes):
             yield SOURCES
         elif folder == "exposures" and self.project.exposures:
@@ -171,6 +175,8 @@ class DbtFolder(Folder):
             return self._test_audits[1][name]
         if name in self._unit_tests:
             return self._unit_tests[name]
+        if name.startswith(f"{OWN_TESTS}/"):
+            return spell_names(super().text(name), self.project)
         if name not in self.nodes:
             return super().text(name)
         node = self.nodes[name]

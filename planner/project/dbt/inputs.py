@@ -20,6 +20,7 @@ VARIABLES = "MERGEPLAN_DBT_VARIABLES"  # names of the environment variables that
 SECRET = "DBT_ENV_SECRET"  # noqa: S105  # how dbt calls variables that nobody may see
 OWN = ("DBT_PROFILES_DIR", "DBT_TARGET", "DBT_PROJECT_DIR", "DBT_TARGET_PATH", "DBT_LOG_PATH")
 IGNORE = ".dbtignore"  # which files dbt does not read: the one hidden file that it does
+OWN_TESTS = "mergeplan_tests"  # the folder of unit tests in our own format: dbt reads the YAML of `tests`
 LEFT_OUT = ("target", "logs", "node_modules")  # folders of the root that dbt writes, or does not read
 UNREAD = (".git", "__pycache__")  # folders anywhere
 PATHS = {  # the settings of dbt_project.yml that name folders, with what holds without them

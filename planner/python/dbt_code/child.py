@@ -26,6 +26,7 @@ from mergeplan.planner.python.dbt_code.connection import refuse_settings
 from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
+from mergeplan.planner.python.dbt_code.macro_calls import call_node
 from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, replace_marks
 from mergeplan.planner.python.dbt_code.node_data import (
     column_data,
@@ -101,7 +102,7 @@ class DbtWork:
         if self._compiling is not None:
             return {"nodes": self._compiling.nodes(answers)}
         self._compiling = Compiling(self._parse_project(request))
-        return self._compiling.project(answers)
+        return self._compiling.project(answers, request.get("calls", []))
 
     def _parse_project(self, request: Mapping[str, Any]) -> Any:
         use_thread_locks()
@@ -163,7 +164,7 @@ class Compiling:
         self._macros = OwnMacros(manifest, self.adapter)
         self._asked: dict[str, list[dict[str, str]]] = {}  # by node: the questions of its templates
 
-    def project(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+    def project(self, answers: Mapping[str, Any], calls: list[str]) -> dict[str, Any]:
         from dbt.version import __version__
 
         tests = getattr(self.manifest, "unit_tests", {}).values()
@@ -176,7 +177,20 @@ class Compiling:
             "exposures": [exposure_data(exposure) for exposure in self.manifest.exposures.values()],
             "hooks": [node.raw_code for node in self.manifest.nodes.values() if node.resource_type == "operation"],
             "files": sorted(self.files()),
+            "calls": [self.call(text) for text in calls],
         }
+
+    def call(self, text: str) -> dict[str, str]:
+        """Return the call of a macro in a unit test as data: its text, or the reason for its absence."""
+        try:
+            with limit_time(COMPILING), call_node(text, self.config, self.manifest) as node:
+                self.questions.asked = []
+                compiled = self.compile(node, incremental=False)
+            if MARKED.search(compiled) or len(compiled) > LONGEST:
+                raise CompileError("Its text follows from the time of the run, or is too long")
+            return {"call": text, "text": compiled, "error": ""}
+        except Exception as error:  # of the project's own templates: anything
+            return {"call": text, "text": "", "error": _error_message(error, str(self.config.project_root))}
 
     def nodes(self, answers: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the nodes as data: at first all of them, then those whose questions have a new answer."""

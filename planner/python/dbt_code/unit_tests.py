@@ -14,10 +14,12 @@ def unit_test_data(test: Any, manifest: Any, relation: Callable[[Any], str]) -> 
     overrides = test.overrides
     macros = dict(overrides.macros) if overrides else {}
     is_incremental = bool(macros.pop("is_incremental", False))
+    meta = getattr(test.config, "meta", None) or {}
     data = {
         "id": test.unique_id, "name": test.name, "path": test.original_file_path,
         "model": model.unique_id if model else "", "description": test.description or "",
         "inputs": [], "expect": _fixture_data(test.expect), "is_incremental": is_incremental, "error": "",
+        "load": _plain_data(meta.get("mergeplan") or {}),
     }  # fmt: skip
     if macros or (overrides and (overrides.vars or overrides.env_vars)):
         data["error"] = "it overrides other macros than `is_incremental`, or variables"
@@ -56,6 +58,12 @@ def _fixture_data(fixture: Any) -> dict[str, Any]:
         return {"query": fixture.rows}
     rows = [{name: _plain_cell(value) for name, value in row.items()} for row in fixture.rows or []]
     return {"rows": rows}
+
+
+def _plain_data(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain_data(inner) for key, inner in value.items()}
+    return [_plain_data(inner) for inner in value] if isinstance(value, list) else _plain_cell(value)
 
 
 def _plain_cell(value: Any) -> Any:

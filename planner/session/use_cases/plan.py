@@ -111,11 +111,12 @@ def _run_tests(work: Workspace, *, again: bool) -> None:
     started = time.monotonic()
     digests = TestDigests(work.project, work.connection)
     digests_by_test = {test.name: test_digest for test in tests if (test_digest := digests.compute(test))}
+    work.project.code.close()  # a call of a macro in Python starts it
     passed = frozenset() if again else work.store.passed_tests.filter_passed(list(digests_by_test.values()))
     changed = [test for test in tests if digests_by_test.get(test.name) not in passed]
     ran: dict[str, TestResult] = {}
     if changed:
-        from mergeplan.planner.checks.unit_tests import (
+        from mergeplan.planner.apply.unit_tests import (
             run_unit_tests,  # with all that runs on Spark: mostly no test has changed
         )
 

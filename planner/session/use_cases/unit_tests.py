@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 
+from mergeplan.planner.apply.unit_tests import run_unit_tests
 from mergeplan.planner.checks.unit_test_result import TestResult
-from mergeplan.planner.checks.unit_tests import run_unit_tests
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
 from mergeplan.planner.parsing.sql.tokens import did_you_mean

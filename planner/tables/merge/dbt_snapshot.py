@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mergeplan.planner.engine.spark.quoting import literal
-from mergeplan.planner.model.model import DbtVersions, History
-from mergeplan.planner.naming import quote_column
+from mergeplan.planner.model.model import Column, DbtVersions, History
+from mergeplan.planner.naming import key_sql, quote_column
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.tables.merge.relations import KEY, PRESENT, QUERY, MergeBatch, source, target
 
@@ -163,6 +163,21 @@ class _Terms:
     def columns(self, values: list[str]) -> str:
         names = (*self.batch.names, *(column.name for column in self.history.added_columns))
         return ", ".join(f"{value} AS {quote_column(name)}" for value, name in zip(values, names, strict=True))
+
+
+def fill_versions(rows: str, columns: tuple[Column, ...], keys: tuple[str, ...], history: History) -> str:
+    """Return rows of a snapshot with what dbt would have written beside them, where they leave it out."""
+    if history.dbt is None:
+        return rows
+    since = quote_column(history.valid_from)
+    usual = {
+        history.dbt.scd_id: _hash_arguments([*map(key_sql, keys), since]),
+        history.dbt.updated: since,
+        history.dbt.is_deleted: "'False'",
+    }
+    names = [(column.name, quote_column(column.name)) for column in columns]
+    values = (f"coalesce({sql}, {usual[name]}) AS {sql}" if name in usual else sql for name, sql in names)
+    return f"SELECT {', '.join(values)} FROM (\n{rows}\n)"
 
 
 def _hash_arguments(values: list[str]) -> str:

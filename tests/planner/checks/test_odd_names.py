@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from mergeplan.planner.apply.unit_tests import run_unit_tests
 from mergeplan.planner.checks.audits import AuditContext, run_audit
 from mergeplan.planner.checks.diff.data_diff import key_of
 from mergeplan.planner.checks.diff.diff_query import DiffOptions
 from mergeplan.planner.checks.diff.table_diff import compare_tables
-from mergeplan.planner.checks.unit_tests import run_unit_tests
 from mergeplan.planner.engine.protocol import Engine, Rows, ViewText
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model

@@ -151,3 +151,66 @@ def test_a_function_in_a_query_of_the_test_counts(tmp_path: Path) -> None:
     project = load_project(project_of(tmp_path, {**FILES, "tests/t.yaml": given}), NOW)
 
     assert not TestDigests(project, Connection()).is_repeatable(project.tests[0])
+
+
+LOADED = {
+    "models/merged.sql": (
+        "MODEL (name shop.merged, cron '@daily', kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, when_matched WHEN"
+        " MATCHED THEN UPDATE SET target.price = source.price));\nSELECT id, price FROM shop.raw"
+    ),
+    "tests/t.yaml": """
+test_merged:
+  model: shop.merged
+  this: [{id: 1, price: 2}]
+  outputs: {table: [{id: 1, price: 2}]}
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("tests/t.yaml", "this: [{id: 1, price: 2}]", "this: [{id: 1, price: 3}]"),
+        ("tests/t.yaml", "  this: [{id: 1, price: 2}]\n", ""),
+        ("tests/t.yaml", "table: [{id: 1, price: 2}]", "table: [{id: 1, price: 3}]"),
+        ("tests/t.yaml", "outputs: {table", "outputs: {query"),
+        ("models/merged.sql", "unique_key id", "unique_key (id, price)"),
+        ("models/merged.sql", "= source.price", "= target.price"),
+        ("models/merged.sql", "@daily", "@hourly"),
+        ("models/merged.sql", "unique_key id,", "unique_key id, merge_filter target.id > 0,"),
+        ("models/merged.sql", "cron '@daily'", "partitioned_by id"),
+    ],
+)
+def test_how_a_table_is_loaded_counts_where_a_test_expects_it(tmp_path: Path, file: str, old: str, new: str) -> None:
+    files = {**FILES, **LOADED}
+    other = {**files, file: files[file].replace(old, new)}
+    if "query" in new:
+        other[file] = other[file].replace("  this: [{id: 1, price: 2}]\n", "")
+    digests = [
+        digest_of(load_project(project_of(tmp_path / str(n), files), NOW)) for n, files in enumerate((files, other))
+    ]
+
+    assert other != files
+    assert None not in digests
+    assert digests[0] != digests[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "repeatable"),
+    [("source.price", True), ("CURRENT_TIMESTAMP()", False), ("RAND()", False), ("my_function(source.price)", False)],
+)
+def test_the_clock_in_a_merge_makes_its_test_run_each_time(tmp_path: Path, value: str, repeatable: bool) -> None:
+    merged = LOADED["models/merged.sql"].replace("source.price", value)
+    timed = LOADED["tests/t.yaml"].replace("  this:", "  vars: {execution_time: 2024-01-01}\n  this:")
+    config = f"{CONFIG}      functions: [my_function]\n"
+    files = {**FILES, "config.yaml": config, "models/merged.sql": merged, "tests/t.yaml": timed}
+    project = load_project(project_of(tmp_path, files), NOW)
+
+    assert TestDigests(project, Connection()).is_repeatable(project.tests[0]) == repeatable
+
+
+def test_a_transform_of_partitions_is_no_foreign_function(tmp_path: Path) -> None:
+    merged = LOADED["models/merged.sql"].replace("cron '@daily'", "partitioned_by bucket(8, id)")
+    project = load_project(project_of(tmp_path, {**FILES, **LOADED, "models/merged.sql": merged}), NOW)
+
+    assert TestDigests(project, Connection()).is_repeatable(project.tests[0])

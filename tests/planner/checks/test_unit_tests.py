@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mergeplan.planner.apply.unit_tests import run_unit_tests
 from mergeplan.planner.checks.diff.rows import canonical_text, compare_rows
 from mergeplan.planner.checks.freezing import ctes_of, frozen_text
 from mergeplan.planner.checks.inlining import render_rows
 from mergeplan.planner.checks.unit_test_result import TestResult
-from mergeplan.planner.checks.unit_tests import run_unit_tests
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.project.loader import load_project

@@ -452,3 +452,15 @@ def test_lint_counts_models_seeds_and_tests(shop: Path, capsys: pytest.CaptureFi
     run(VERBS, ["lint", "-p", str(shop)])
 
     assert "\n4 models, 1 seed and 7 tests opened. 1 error" in capsys.readouterr().out
+
+
+def test_tests_in_our_own_format_count_beside_those_of_dbt(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (shop / "mergeplan_tests").mkdir()
+    text = "a: {model: total, outputs: {table: []}}\nb: {macro: cents, call: '{{ cents(1) }}', outputs: {text: x}}\n"
+    (shop / "mergeplan_tests/own.yaml").write_text(text)
+    run(VERBS, ["lint", "-p", str(shop)])
+    own = {test.name: test for test in load(shop).tests}
+
+    assert "\n4 models, 1 seed and 9 tests opened." in capsys.readouterr().out
+    assert own["a"].model == "shop.total"
+    assert "a manifest stands for dbt here" in own["b"].error  # what was recorded has no text for it

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.checks.unit_tests import run_unit_tests
+from mergeplan.planner.apply.unit_tests import run_unit_tests
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.project.dbt.inputs import PYTHON
 from mergeplan.planner.project.loader import LoadOptions, load_project

@@ -72,6 +72,8 @@ def named(editor: Editor, path: str, text: str, words: str) -> list[tuple[str, s
         ("test_a:\n  model: shop.totals\n  inputs:\n    ", "inputs:\n    ", {"shop.orders"}, {"shop.latest"}),
         ("test_a:\n  inputs:\n    shop.orders:\n    - id: 1\n      ", "1\n      ", {"amount", "day"}, {"id"}),
         ("test_a:\n  model: shop.totals\n  outputs:\n    query:\n    - ", "query:\n    - ", {"orders"}, {"id"}),
+        ("test_a:\n  model: shop.totals\n  this:\n  - ", "this:\n  - ", {"orders"}, {"id"}),
+        ("test_a:\n  model: shop.totals\n  outputs:\n    table:\n    - ", "table:\n    - ", {"orders"}, {"id"}),
         ("test_a:\n  outputs:\n    query:\n      partial: ", "partial: ", {"true", "false"}, {"orders"}),
     ],
 )

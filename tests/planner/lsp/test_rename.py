@@ -21,6 +21,12 @@ from tests.planner.lsp.conftest import LATEST, ORDERS, TEST, TOTALS, write_files
 
 PATHS = {"models/orders.sql": ORDERS, "models/totals.sql": TOTALS, "models/latest.sql": LATEST}
 STAR = "MODEL (name shop.star); SELECT"
+CALL = """test_call:
+  macro: safe_add
+  call: SELECT @SAFE_ADD(amount, twice) AS x FROM shop.orders
+  inputs: {shop.orders: [{amount: 1, twice: 2}]}
+  outputs: {query: [{x: 3}]}
+"""
 
 
 def rename(editor: Editor, path: str, word: str, new: str, occurrence: int = 0) -> dict[str, str]:
@@ -56,6 +62,14 @@ def test_a_column_is_renamed_in_every_model_and_test_that_names_it(editor: Edito
     assert texts["tests/test_totals.yaml"] == TEST.replace("01, amount: 2", "01, value: 2").replace(
         "01, amount: 3", "01, value: 3"
     )
+
+
+def test_a_column_is_renamed_in_the_rows_of_its_table(editor: Editor) -> None:
+    text = "a:\n  model: shop.orders\n  this: [{twice: 1}]\n  outputs: {table: [{twice: 2}], query: [{twice: 2}]}\n"
+    write_files(editor.root, {"tests/test_load.yaml": text})
+    editor.live.load()
+
+    assert rename(editor, "models/orders.sql", "twice", "two")["tests/test_load.yaml"] == text.replace("twice", "two")
 
 
 def test_the_plan_of_a_renamed_column_is_just_that(editor: Editor) -> None:
@@ -109,6 +123,7 @@ def test_a_model_is_renamed_in_its_block_its_readers_and_its_tests(editor: Edito
         ({"models/star.sql": f"{STAR} * FROM shop.orders"}, "twice", "two", "expand it first"),
         ({"models/star.sql": f"{STAR} @EACH([1], x -> twice AS t) FROM shop.orders"}, "twice", "two", "given `twice`"),
         ({"models/star.sql": f"{STAR} @EVAL(twice) AS t FROM shop.orders"}, "twice", "two", "cannot be opened"),
+        ({"tests/test_macro.yaml": CALL}, "twice", "two", "in the call of a macro"),
         ({}, "twice", "amount", "a column `amount` already"),
         ({}, "twice", "two words", "not a plain name"),
         ({}, "shop.orders", "shop.totals", "already a model"),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mergeplan.planner.checks.unit_tests import run_unit_tests
+from mergeplan.planner.apply.unit_tests import run_unit_tests
 from mergeplan.planner.engine.protocol import ProjectConnection, Server
 from mergeplan.planner.engine.spark.connect.project_proxy import ProjectProxy
 from mergeplan.planner.engine.spark.engine import SparkEngine

@@ -280,6 +280,7 @@ def _unit_test(manifest: Manifest, test: UnitTestPart) -> dict[str, Any]:
         "inputs": [{**_fixture_data(item), "relation": relation} for relation, item in inputs],
         "expect": _fixture_data(test.expect), "is_incremental": bool(overrides.macros.get("is_incremental")),
         "error": "it overrides other macros than `is_incremental`, or variables" if has_overrides else error,
+        "load": test.config.meta.get("mergeplan") or {},
     }  # fmt: skip
 
 

@@ -223,6 +223,12 @@ class Overrides(JsonPart):
     env_vars: Annotated[dict[str, Any], null_default({})] = Field(default={})
 
 
+class UnitTestConfig(JsonPart):
+    """The settings of a unit test."""
+
+    meta: Annotated[dict[str, Any], null_default({})] = Field(default={})
+
+
 class UnitTestPart(JsonPart):
     """A unit test."""
 
@@ -234,6 +240,7 @@ class UnitTestPart(JsonPart):
     inputs: Annotated[tuple[FixturePart, ...], null_default(())] = Field(default=(), alias="given")
     expect: Annotated[FixturePart, null_default(FixturePart())] = FixturePart()
     overrides: Annotated[Overrides, null_default(Overrides())] = Overrides()
+    config: Annotated[UnitTestConfig, null_default(UnitTestConfig())] = UnitTestConfig()
 
 
 class FilePart(JsonPart):

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 LONGEST = 2_000_000  # characters of one compiled text
 Text = Annotated[str, Field(max_length=LONGEST)]
+_QUERY = re.compile(r"[\s(]*(select|with)\b", re.IGNORECASE)
 _NAME = re.compile(r"[^`.]+|`(?:[^`]|``)+`")
 
 
@@ -151,7 +152,7 @@ class DbtFixture(DbtPart):
 
 
 class DbtUnitTest(DbtPart):
-    """A unit test; `error` is the part that mergeplan does not support."""
+    """A unit test; `error` is the part that mergeplan does not support, `load` its `config.meta.mergeplan`."""
 
     id: str
     name: str
@@ -162,6 +163,19 @@ class DbtUnitTest(DbtPart):
     expect: DbtFixture
     is_incremental: bool
     error: str
+    load: Any = {}
+
+
+class DbtCall(DbtPart):
+    """The call of a macro in a unit test of mergeplan, and the text that it becomes; `error` is why it has none.
+
+    `query` is the text as Spark reads it, if it is a query.
+    """
+
+    call: Text
+    text: Text
+    error: str
+    query: Text = ""
 
 
 class DbtProject(DbtPart):
@@ -174,6 +188,7 @@ class DbtProject(DbtPart):
     exposures: tuple[DbtExposure, ...]
     hooks: tuple[str, ...]
     files: tuple[str, ...]  # that were read, absolute
+    calls: tuple[DbtCall, ...] = ()
 
     def with_nodes(self, nodes: Iterable[DbtNode]) -> Self:
         """Return the project with other nodes, and without the cached `by_id` that a plain copy would keep."""
@@ -182,7 +197,10 @@ class DbtProject(DbtPart):
         return changed
 
     def change_texts(self, change: Callable[[str], str]) -> Self:
-        return self.with_nodes(node.change_texts(change) for node in self.nodes)
+        changed = self.with_nodes(node.change_texts(change) for node in self.nodes)
+        queries = (change(call.text) if _QUERY.match(call.text) else "" for call in self.calls)
+        calls = [call.model_copy(update={"query": query}) for call, query in zip(self.calls, queries, strict=True)]
+        return changed.model_copy(update={"calls": tuple(calls)})
 
     @cached_property
     def by_id(self) -> dict[str, DbtNode]:

@@ -77,6 +77,25 @@ def test_a_failed_test_is_shown_as_a_table_and_a_written_one_passes(shop: Callab
     assert "    query:\n    - day: 2026-01-01\n      total: '3.50'\n  vars:\n    start: 2026-01-01\n" in text
 
 
+def test_a_test_of_a_table_is_written_and_passes(shop: Callable[..., CommandLine]) -> None:
+    kept = "MODEL (name shop.kept, kind SCD_TYPE_2_BY_COLUMN (unique_key day, columns *));\nSELECT * FROM shop.lines"
+    mergeplan = shop(**ALONE | {"kept": kept})
+    mergeplan.write("external_models.yaml", "- name: shop.lines\n  columns: {day: date, price: 'decimal(10,2)'}\n")
+    lines = "SELECT DATE'2026-01-01' AS day, CAST(2 AS DECIMAL(10, 2)) AS price"
+    this = "SELECT DATE'2026-01-01' AS day, 1.00 AS price, TIMESTAMP'2026-01-01' AS valid_from"
+
+    timeless = mergeplan("create_test", "shop.kept", "-q", "shop.lines", lines, "--this", this)
+    times = ("--var", "execution_time", "2026-02-01")
+    written = mergeplan("create_test", "shop.kept", "-q", "shop.lines", lines, "--this", this, *times)
+    passed = mergeplan("test", "shop.kept")
+
+    assert (timeless.code, "does not state when shop.kept is loaded" in timeless.err) == (1, True)
+    assert (written.code, passed.code) == (0, 0)
+    text = (mergeplan.root / "tests/test_kept.yaml").read_text()
+    assert "      valid_to: '2026-02-01 00:00:00'\n" in text
+    assert "      valid_from: '2026-02-01 00:00:00'\n      valid_to: null\n" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
