@@ -81,10 +81,10 @@ def load_table(engine: Engine, project: Project, load: TestLoad) -> Iterator[str
 def _table_columns(engine: Engine, load: TestLoad) -> tuple[Column, ...]:
     """Return the columns of the model's table, as `table_columns` does for a real one."""
     model = load.model
-    own = ""
+    empty_rows = ""
     if model.reads_itself:
-        own = empty_relation(own_columns(model, lambda query, rows: engine.schema(load.render(query, rows))))
-    columns = engine.schema(load.render(model, own))
+        empty_rows = empty_relation(own_columns(model, lambda query, rows: engine.schema(load.render(query, rows))))
+    columns = engine.schema(load.render(model, empty_rows))
     check_contract(model, columns)
     columns = apply_declared_columns(model, columns)
     if model.kind.is_by_time and model.by_time.time_column not in (column.name for column in columns):
