@@ -6,6 +6,7 @@ rules that the bot reads follow from it. A value is stored as it counts: two spe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -42,6 +43,12 @@ def _check_rule(word: str) -> str:
     if word not in RULED:
         raise ValueError(f"it is one of {', '.join(RULED)}")
     return word
+
+
+def _check_repository(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+", name):
+        raise ValueError("it is a repository as owner/name")
+    return name.lower()
 
 
 RULED = tuple(form.verb for form in COMMANDS if not form.anybody)
@@ -164,6 +171,12 @@ class BotConfig(BaseModel):
     merge_method: MergeMethod = Field(default="merge", description="How `/deploy` merges.")
     open_revert: bool = Field(
         default=True, description="Whether `/rollback` opens a pull request that reverts the merge."
+    )
+    show_reads_to: tuple[Annotated[str, AfterValidator(_check_repository)], ...] = Field(
+        default=(),
+        max_length=100,
+        description="Repositories, as `owner/name`, whose pull requests may name the models, columns and exposures of "
+        "this project that read their tables. All others of the owner see a number and the owners.",
     )
     skip_label: Annotated[str | None, _null_as("")] = Field(
         default=None,

@@ -23,8 +23,8 @@ from mergeplan.bot.policy.approvals import (
     reviewable_models,
     summarize_reviews,
 )
-from mergeplan.bot.policy.codeowners import PLACES
 from mergeplan.bot.policy.roles import ROLES
+from mergeplan.bot.pulls.code_owners import read_code_owners
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report.checks.approval import APPROVAL
 from mergeplan.bot.rules import BotConfig
@@ -86,20 +86,12 @@ class Reviewers:
         )
         return decide_approval(requirements, reviewed, self._read_people(requirements, reviewed), datetime.now(UTC))
 
-    @property
-    def _project_folder(self) -> str:
-        return self._checkout.project
-
     def _file_owners(self, plan: PlanView) -> dict[str, tuple[str, ...]]:
         """Return the owners of each model's file by prod's CODEOWNERS, where a rule needs owners."""
         if not any(rule.code_owners for rule in self.config.review_rules):
             return {}
-        texts = ((path, self._checkout.read(self._commit, path)) for path in PLACES)
-        path, text = next(((path, text) for path, text in texts if text is not None), ("", ""))
-        prefix = "" if self._project_folder in ("", ".") else f"{self._project_folder.strip('/')}/"
-        paths = {model.path: f"{prefix}{model.path}" for model in reviewable_models(plan)}
-        owners = self._context.reader.owners(path, text, sorted(paths.values())) if path else {}
-        return {model_path: owners[inside] for model_path, inside in paths.items() if inside in owners}
+        paths = (model.path for model in reviewable_models(plan))
+        return read_code_owners(self._context, self._checkout, self._commit, paths)
 
     def _read_people(self, request: Asked, reviews: ReviewSummary) -> People:
         who = (*reviews.approved, *reviews.objecting) if request.needs else ()
