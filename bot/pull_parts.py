@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mergeplan.bot.inflight import Meeting, Undoing
 from mergeplan.bot.policy.approvals import Decision, PlanShown
+from mergeplan.bot.readers.impact import ReaderSummary
 from mergeplan.bot.results import PlannerOutcome, unpack_outcome
 
 UNRULED = Decision()
@@ -149,6 +150,7 @@ class Nearby:
 
     meets: tuple[Meeting, ...] = ()  # other open pull requests
     undoes: tuple[Undoing, ...] = ()  # merges that it takes back
+    readers: tuple[ReaderSummary, ...] = ()  # of other projects, in what it changes
 
 
 @dataclass(frozen=True)

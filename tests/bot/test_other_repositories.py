@@ -1,0 +1,144 @@
+"""A pull request names who in other repositories reads what it changes, as far as these let their names be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from mergeplan.bot.readers.impact import ReaderSummary
+from mergeplan.bot.records import PullState
+from tests.bot.conftest import FILTER, SHOP, Bench
+
+FINANCE = "ann/finance"
+REVENUE = {
+    "config.yaml": "gateways: {}\n",
+    "models/revenue.sql": "-- reads shop.orders.id\nSELECT 1 AS id\n",
+}
+SHOWN = {**REVENUE, "config.yaml": f"gateways: {{}}\ncicd_bot: {{show_reads_to: [{SHOP}]}}\n"}
+DROP = {"shop.orders": {"removed": ["id"]}}
+
+
+def add_repository(bench: Bench, name: str = FINANCE, files: dict[str, str] = REVENUE, **facts: bool) -> None:
+    """A repository of the same App, promoted, whose model `shop.revenue` reads the shop's `shop.orders.id`."""
+    bench.github.create_repository(name, files)
+    for fact, value in facts.items():
+        setattr(bench.github.state.repositories[name], fact, value)
+    bench.github.install_app(name)
+    bench.idle()
+
+
+def readers(bench: Bench, number: int) -> tuple[ReaderSummary, ...]:
+    return bench.record(number).nearby.readers
+
+
+@pytest.fixture(name="shop")
+def _shop(copy_bench: Callable[..., Bench]) -> Bench:
+    """A private shop, whose orders lose a column in each pull request."""
+    bench = copy_bench()
+    bench.github.state.repositories[SHOP].private = True
+    bench.knobs(columns=DROP)
+    return bench
+
+
+def test_a_repository_that_lets_its_names_be_seen_is_named_with_its_columns(shop: Bench) -> None:
+    add_repository(shop, files=SHOWN)
+    number = shop.open(FILTER)
+    shop.idle()
+
+    (summary,) = readers(shop, number)
+    assert (summary.name, summary.models, summary.takes) == (FINANCE, 1, True)
+    plan = shop.plan(number)
+    headline = plan.splitlines()[1]
+    assert "which 1 other project reads" in headline, headline
+    assert "`shop.revenue`" in plan
+    assert "`shop.revenue`" in (shop.checks(shop.head(number))["plan"].summary or "")
+
+
+def test_any_other_repository_is_a_number_and_its_owners(shop: Bench) -> None:
+    (shop.folder / "home" / FINANCE).mkdir(parents=True)
+    (shop.folder / "home" / FINANCE / "knobs.json").write_text('{"owner": "Ann of finance"}')
+    add_repository(shop)
+    number = shop.open(FILTER)
+    shop.idle()
+
+    expected = ReaderSummary(models=1, owners=("Ann of finance",), takes=True)
+    assert readers(shop, number) == (expected,)
+    shown = "\n".join((shop.plan(number), *(str(run) for run in shop.checks(shop.head(number)).values())))
+    assert "Another repository: 1 model, owned by `Ann of finance`" in shown
+    assert "finance/" not in shown.replace("ann/finance", "finance/") and "revenue" not in shown
+
+
+def test_a_public_repository_learns_nothing_of_a_private_one(shop: Bench) -> None:
+    add_repository(shop, private=True)
+    shop.github.state.repositories[SHOP].private = False
+    number = shop.open(FILTER)
+    shop.idle()
+
+    assert shop.record(number).state is PullState.PLANNED
+    assert readers(shop, number) == ()
+    assert "other project" not in shop.plan(number)
+
+
+def test_what_finance_no_longer_lets_be_seen_is_hidden_at_the_next_look(shop: Bench) -> None:
+    add_repository(shop, files=SHOWN)
+    number = shop.open(FILTER)
+    shop.idle()
+    shop.github.commit(FINANCE, "main", {"config.yaml": REVENUE["config.yaml"]}, "No names", author="ann")
+    shop.idle()
+    shop.context.inbox.queue.wake(SHOP, number)
+    shop.idle()
+
+    assert [summary.name for summary in readers(shop, number)] == [""]
+    assert "revenue" not in shop.plan(number)
+
+
+def test_a_pull_request_cannot_ask_about_a_table_that_prod_does_not_show(shop: Bench) -> None:
+    """It adds a model of the name of a table that finance reads: that table is not the shop's."""
+    secret = {**SHOWN, "models/revenue.sql": "-- reads shop.salaries.amount\nSELECT 1 AS id\n"}
+    add_repository(shop, files=secret)
+    number = shop.open({"models/salaries.sql": "SELECT 1 AS amount\n", "config.yaml": SHOWN["config.yaml"]})
+    shop.idle()
+
+    assert [model.name for model in shop.record(number).outcome.plan.models] == ["shop.salaries"]  # type: ignore[union-attr]
+    assert readers(shop, number) == ()
+
+
+def test_a_pull_request_cannot_let_itself_be_shown_the_names(shop: Bench) -> None:
+    """The permission is that of the prod of finance: neither a branch of finance nor the shop's own edit gives it."""
+    add_repository(shop)
+    shop.github.commit(FINANCE, "leak", {"config.yaml": SHOWN["config.yaml"]}, "Show", author="ann")
+    shop.github.open_pull_request(FINANCE, "leak", "main", "Show", author="ann")
+    number = shop.open({**FILTER, "config.yaml": SHOWN["config.yaml"]})
+    shop.idle()
+
+    assert [summary.name for summary in readers(shop, number)] == [""]
+
+
+def test_repositories_of_another_owner_and_removed_ones_are_left_out(shop: Bench) -> None:
+    shop.github.add_user("eve")
+    add_repository(shop, "eve/finance", SHOWN)
+    add_repository(shop)
+    shop.github.remove_from_app(FINANCE)
+    number = shop.open(FILTER)
+    shop.idle()
+
+    assert shop.record(number).state is PullState.PLANNED
+    assert readers(shop, number) == ()
+
+
+def test_a_column_that_nobody_else_reads_is_no_news(shop: Bench) -> None:
+    shop.knobs(columns={"shop.orders": {"altered": ["price"]}})
+    add_repository(shop, files=SHOWN)
+    number = shop.open(FILTER)
+    shop.idle()
+
+    assert readers(shop, number) == ()
+
+
+def test_a_lone_repository_has_no_catalog_read(bench: Bench) -> None:
+    number = bench.open(FILTER)
+    bench.idle()
+
+    assert bench.record(number).state is PullState.PLANNED
+    assert not bench.calls("docs")
