@@ -5,6 +5,7 @@ It is asked at each pass, before a merge and after it; nothing is concluded from
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from mergeplan.bot.cicd_section import CicdSection
@@ -25,6 +26,7 @@ from mergeplan.bot.policy.approvals import (
 )
 from mergeplan.bot.policy.roles import ROLES
 from mergeplan.bot.pulls.code_owners import read_code_owners
+from mergeplan.bot.pulls.outside_readers import find_reading_projects
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report.checks.approval import APPROVAL
 from mergeplan.bot.rules import BotConfig
@@ -79,7 +81,8 @@ class Reviewers:
             owners = self._file_owners(plan)
         except ProjectError as error:
             return Decision(ruled=True, frozen=UNREAD_OWNERS.format(error))
-        requirements = collect_needs(rules, plan, owners, edits_rules=record.rules.changes_rules)
+        readers = self._find_readers(record.repository, plan)
+        requirements = collect_needs(rules, plan, owners, readers, edits_rules=record.rules.changes_rules)
         reviews = self._gateway.reviews(record.number) if requirements.needs and record.number else ()
         reviewed = summarize_reviews(
             reviews, record.shown.plans, promises(plan, record.rules_text), record.source.author
@@ -92,6 +95,17 @@ class Reviewers:
             return {}
         paths = (model.path for model in reviewable_models(plan))
         return read_code_owners(self._context, self._checkout, self._commit, paths)
+
+    def _find_readers(self, project: str, plan: PlanView) -> Mapping[str, Sequence[tuple[str, ...]]]:
+        """Return the approvers of each reader in other projects, by model, where a rule needs them."""
+        if not any(rule.reader_owners for rule in self.config.review_rules):
+            return {}
+        approvers: dict[str, list[tuple[str, ...]]] = {}
+        for reading_project in find_reading_projects(self._context, project, plan):
+            for reading, people in zip(reading_project.readings, reading_project.approvers, strict=True):
+                if not reading.is_exposure:  # its models are readers themselves, directly or by others
+                    approvers.setdefault(reading.model, []).append(people)
+        return approvers
 
     def _read_people(self, request: Asked, reviews: ReviewSummary) -> People:
         who = (*reviews.approved, *reviews.objecting) if request.needs else ()

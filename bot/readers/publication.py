@@ -6,7 +6,7 @@ Pure. A column that is not certainly unread counts as read: a wrong "nobody read
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mergeplan.planner.contract.catalog import CatalogModelRow, CatalogView
@@ -57,9 +57,13 @@ def publish_catalog(catalog: CatalogView) -> Publication:
     deployed = ((model.name, model.deployed) for model in catalog.models)
     views = {name: full_name(row.view, default) for name, row in deployed if row is not None and row.view}
     models = {model.name: model for model in catalog.models if model.kind.upper() != EXTERNAL}
+    declared = {m.name: {column.name.lower() for column in m.columns or ()} for m in catalog.models}
     readers: dict[str, list[TableReader]] = {}
     for table, reader in (*_find_model_readers(models), *_find_exposures(catalog, models)):
-        readers.setdefault(full_name(table, default), []).append(reader)
+        # A query of all columns, as they are declared here, may be of all columns that there are.
+        reads_all = bool(declared.get(table)) and declared[table] <= set(reader.columns or ())
+        entry = replace(reader, columns=None) if reads_all else reader
+        readers.setdefault(full_name(table, default), []).append(entry)
     reads = {table: tuple(entries) for table, entries in readers.items() if _is_name(table)}
     return Publication(views, reads)
 

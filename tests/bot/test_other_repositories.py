@@ -8,7 +8,7 @@ import pytest
 
 from mergeplan.bot.readers.impact import ReaderSummary
 from mergeplan.bot.records import PullState
-from tests.bot.conftest import FILTER, SHOP, Bench
+from tests.bot.conftest import FILTER, PROJECT, SHOP, Bench
 
 FINANCE = "ann/finance"
 REVENUE = {
@@ -142,3 +142,24 @@ def test_a_lone_repository_has_no_catalog_read(bench: Bench) -> None:
 
     assert bench.record(number).state is PullState.PLANNED
     assert not bench.calls("docs")
+
+
+def test_the_check_waits_for_an_owner_of_what_reads_the_change(make_bench: Callable[..., Bench]) -> None:
+    """By CODEOWNERS of finance: whom the pull request itself names there counts for nothing."""
+    rules = {"config.yaml": "gateways: {}\ncicd_bot: {rules: [{reader_owners: true}]}\n"}
+    bench = make_bench({**PROJECT, **rules})
+    bench.github.state.repositories[SHOP].private = True
+    bench.github.add_user("fay")
+    bench.github.set_permission(SHOP, "fay", "read")
+    add_repository(bench, files={**REVENUE, "CODEOWNERS": "* @fay\n"})
+    number = bench.open({**FILTER, "CODEOWNERS": "* @wim\n"})
+    bench.idle()
+    check = bench.checks(bench.head(number))["approval"]
+    bench.review(number, author="ann")
+    bench.idle()
+    waiting = bench.conclusions(bench.head(number))["approval"]
+    bench.review(number, author="fay")
+    bench.idle()
+
+    assert "`fay`, who owns what reads this in another project, is missing" in str(check.summary)
+    assert (waiting, bench.conclusions(bench.head(number))["approval"]) == ("action_required", "success")

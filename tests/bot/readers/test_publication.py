@@ -64,8 +64,15 @@ def test_a_count_of_rows_reads_no_column() -> None:
 
 
 def test_a_declared_external_table_is_no_model_of_the_project() -> None:
-    external = {"name": "core.orders", "kind": "EXTERNAL", "columns": [{"name": "amount"}]}
+    columns = [{"name": "amount"}, {"name": "status"}, {"name": "more"}]
+    external = {"name": "core.orders", "kind": "EXTERNAL", "columns": columns}
     assert publish_catalog(catalog(external, REVENUE)) == publish_catalog(catalog(REVENUE))
+
+
+def test_who_reads_every_declared_column_may_read_others_too() -> None:
+    """`SELECT *` of a table with a column that came after its declaration."""
+    external = {"name": "core.orders", "kind": "EXTERNAL", "columns": [{"name": "amount"}, {"name": "status"}]}
+    assert publish_catalog(catalog(external, REVENUE)).reads[ORDERS][0].columns is None
 
 
 def test_an_exposure_reads_what_its_models_are_made_from() -> None:
