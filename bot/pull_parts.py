@@ -116,6 +116,7 @@ class PlanWishes:
     """The requests of people for the next plan."""
 
     again: bool = False  # another plan of the same head
+    sources_moved: bool = False  # the same, since another project changed tables that it reads
     overrides: tuple[PendingOverride, ...] = ()
     backfill: str = ""  # "skip" or "full", whatever the rules say of new tables
     select: tuple[str, ...] = ()  # selectors of the models whose changes are planned, until `/plan` without them

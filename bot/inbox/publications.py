@@ -41,25 +41,36 @@ class Publications:
         with self._database.reading() as connection:
             return _read_head(connection, project).views
 
-    def put(self, project: str, mark: str, publication: Publication) -> None:
-        """Store what a project publishes; who may see its names stays as it is."""
-        rows = [
-            {"repository": project, "table_name": table, "data": _READERS.dump_json(readers).decode()}
-            for table, readers in publication.reads.items()
-        ]
+    def put(self, project: str, mark: str, publication: Publication) -> frozenset[str]:
+        """Store what a project publishes, and return the tables whose readers are others than before.
+
+        Who may see its names stays as it is.
+        """
+        texts = {table: _READERS.dump_json(readers).decode() for table, readers in publication.reads.items()}
+        rows = [{"repository": project, "table_name": table, "data": text} for table, text in texts.items()]
         with self._database.writing() as connection:
+            query = sa.select(READS.c.table_name, READS.c.data).where(READS.c.repository == project)
+            earlier_texts = {row.table_name: row.data for row in connection.execute(query)}
             shown_to = _read_head(connection, project).shown_to
             _put_head(connection, project, mark, replace(publication, shown_to=shown_to))
             connection.execute(READS.delete().where(READS.c.repository == project))
             if rows:
                 put_rows(connection, READS, rows)
+        names = earlier_texts.keys() | texts.keys()
+        return frozenset(name for name in names if earlier_texts.get(name) != texts.get(name))
 
-    def show_to(self, project: str, repositories: tuple[str, ...]) -> None:
-        """Store who may see a project's names, as soon as that is known: what it published may be older."""
+    def show_to(self, project: str, repositories: tuple[str, ...]) -> frozenset[str]:
+        """Store who may see a project's names; return the tables that it reads if that changes, else none.
+
+        It is stored as soon as it is known: what the project published may be older.
+        """
         with self._database.writing() as connection:
             head = _read_head(connection, project)
             if head.shown_to != repositories:
                 _put_head(connection, project, _read_mark(connection, project), replace(head, shown_to=repositories))
+                query = sa.select(READS.c.table_name).where(READS.c.repository == project)
+                return frozenset(connection.execute(query).scalars())
+            return frozenset()
 
     def find_reads(self, tables: Iterable[str], but: str) -> tuple[ProjectReads, ...]:
         names, readers = sorted(set(tables)), dict[str, dict[str, tuple[TableReader, ...]]]()

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.git.checkout import Checkout
+from mergeplan.bot.prod.reading_pulls import show_readers
 from mergeplan.bot.pulls.code_owners import read_code_owners
 from mergeplan.bot.readers.publication import Publication, TableReader, publish_catalog
 from mergeplan.planner.contract.catalog import CatalogView
@@ -27,7 +28,7 @@ def publish_permission(context: BotContext, project: str, checkout: Checkout, co
         shown_to = config.show_reads_to if config else ()
     except ProjectError:
         shown_to = ()
-    context.inbox.publications.show_to(project, shown_to)
+    show_readers(context, project, context.inbox.publications.show_to(project, shown_to))
 
 
 def publish_document(
@@ -42,7 +43,7 @@ def publish_document(
         log.warning("catalog_not_published", repository=project, why=str(error)[:200])
         return
     publication = _add_approvers(context, checkout, commit, publication)
-    context.inbox.publications.put(project, mark, publication)
+    show_readers(context, project, context.inbox.publications.put(project, mark, publication))
     log.info("catalog_published", repository=project, tables=len(publication.reads))
 
 

@@ -80,13 +80,11 @@ def test_a_public_repository_learns_nothing_of_a_private_one(shop: Bench) -> Non
     assert "other project" not in shop.plan(number)
 
 
-def test_what_finance_no_longer_lets_be_seen_is_hidden_at_the_next_look(shop: Bench) -> None:
+def test_what_finance_no_longer_lets_be_seen_is_hidden_at_once(shop: Bench) -> None:
     add_repository(shop, files=SHOWN)
     number = shop.open(FILTER)
     shop.idle()
     shop.github.commit(FINANCE, "main", {"config.yaml": REVENUE["config.yaml"]}, "No names", author="ann")
-    shop.idle()
-    shop.context.inbox.queue.wake(SHOP, number)
     shop.idle()
 
     assert [summary.name for summary in readers(shop, number)] == [""]
@@ -163,3 +161,57 @@ def test_the_check_waits_for_an_owner_of_what_reads_the_change(make_bench: Calla
 
     assert "`fay`, who owns what reads this in another project, is missing" in str(check.summary)
     assert (waiting, bench.conclusions(bench.head(number))["approval"]) == ("action_required", "success")
+
+
+def open_finance(bench: Bench, branch: str, files: dict[str, str]) -> int:
+    bench.github.commit(FINANCE, branch, files, branch, author="ann")
+    return bench.github.open_pull_request(FINANCE, branch, "main", branch, author="ann")
+
+
+def planned_runs(bench: Bench, number: int) -> int:
+    """How often the scripted planner of finance planned a pull request."""
+    calls = (bench.folder / "home" / FINANCE / "calls.jsonl").read_text()
+    return calls.count(f'"argv": ["plan", "pr_{number}"')
+
+
+def test_a_promotion_has_the_readers_pull_requests_planned_again_once(shop: Bench) -> None:
+    """Those that change a reader of what was promoted, and no others; what is planned again promotes nothing."""
+    add_repository(shop)
+    reader = open_finance(shop, "reader", {"models/revenue.sql": "-- reads shop.orders.id\nSELECT 2 AS id\n"})
+    other = open_finance(shop, "other", {"models/more.sql": "SELECT 1 AS x\n"})
+    number = shop.open(FILTER)
+    shop.idle()
+    assert [planned_runs(shop, pull) for pull in (reader, other)] == [1, 1]
+    shop.github.merge(SHOP, number, author="ann")
+    shop.idle()
+
+    assert shop.record(number).state is PullState.PROMOTED
+    assert [planned_runs(shop, pull) for pull in (reader, other)] == [2, 1]
+    record = shop.context.inbox.pulls.get(FINANCE, reader)
+    assert (record.state, record.wishes.sources_moved) == (PullState.PLANNED, False)
+    assert shop.context.inbox.prods.get(FINANCE).revision == 1
+
+
+def test_a_failed_plan_of_a_reading_project_is_tried_again_when_a_column_came(shop: Bench) -> None:
+    add_repository(shop)
+    waiting = open_finance(shop, "waiting", {"models/more.sql": "BROKEN\n"})
+    number = shop.open({"models/orders.sql": "SELECT 1 AS id, 2 AS new\n"})
+    shop.knobs(columns={"shop.orders": {"added": ["new"]}})
+    shop.idle()
+    tries = planned_runs(shop, waiting)
+    shop.github.merge(SHOP, number, author="ann")
+    shop.idle()
+
+    assert (tries, planned_runs(shop, waiting)) == (1, 2)
+    assert shop.context.inbox.pulls.get(FINANCE, waiting).state is PullState.FAILED
+
+
+def test_a_new_reader_is_shown_on_open_pull_requests_without_another_look(shop: Bench) -> None:
+    add_repository(shop, files={**SHOWN, "models/revenue.sql": "SELECT 1 AS id\n"})
+    number = shop.open(FILTER)
+    shop.idle()
+    assert readers(shop, number) == ()
+    shop.github.commit(FINANCE, "main", {"models/revenue.sql": REVENUE["models/revenue.sql"]}, "Read", author="ann")
+    shop.idle()
+
+    assert "`shop.revenue`" in shop.plan(number)
