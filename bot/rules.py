@@ -6,7 +6,6 @@ rules that the bot reads follow from it. A value is stored as it counts: two spe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -21,6 +20,7 @@ from mergeplan.bot.commands.table import COMMANDS, DEFAULT_NEEDS
 from mergeplan.bot.policy.approvals import ReviewRule
 from mergeplan.bot.policy.promotion_rules import PromotionRule
 from mergeplan.bot.policy.roles import Role
+from mergeplan.bot.projects import check_repository
 from mergeplan.bot.records import ProdRecord
 from mergeplan.planner.contract.base import Detail
 from mergeplan.planner.errors import ProjectError, RequestError
@@ -43,12 +43,6 @@ def _check_rule(word: str) -> str:
     if word not in RULED:
         raise ValueError(f"it is one of {', '.join(RULED)}")
     return word
-
-
-def _check_repository(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+", name):
-        raise ValueError("it is a repository as owner/name")
-    return name.lower()
 
 
 RULED = tuple(form.verb for form in COMMANDS if not form.anybody)
@@ -172,7 +166,7 @@ class BotConfig(BaseModel):
     open_revert: bool = Field(
         default=True, description="Whether `/rollback` opens a pull request that reverts the merge."
     )
-    show_reads_to: tuple[Annotated[str, AfterValidator(_check_repository)], ...] = Field(
+    show_reads_to: tuple[Annotated[str, AfterValidator(check_repository)], ...] = Field(
         default=(),
         max_length=100,
         description="Repositories, as `owner/name`, whose pull requests may name the models, columns and exposures of "

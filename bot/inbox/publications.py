@@ -72,6 +72,15 @@ class Publications:
                 return frozenset(connection.execute(query).scalars())
             return frozenset()
 
+    def list_keys(self) -> tuple[str, ...]:
+        with self._database.reading() as connection:
+            return tuple(connection.execute(sa.select(PUBLICATIONS.c.repository)).scalars())
+
+    def forget(self, project: str) -> None:
+        with self._database.writing() as connection:
+            for table in (PUBLICATIONS, READS):
+                connection.execute(table.delete().where(table.c.repository == project))
+
     def find_reads(self, tables: Iterable[str], but: str) -> tuple[ProjectReads, ...]:
         names, readers = sorted(set(tables)), dict[str, dict[str, tuple[TableReader, ...]]]()
         with self._database.reading() as connection:

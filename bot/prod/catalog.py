@@ -35,7 +35,14 @@ def wake_catalog(context: BotContext, repository: str) -> None:
 
 
 def _has_others(context: BotContext) -> bool:
-    return len(context.inbox.prods.list_keys()) > 1
+    return bool(context.settings.other_catalogs) or len(context.inbox.prods.list_keys()) > 1
+
+
+def wake_unpublished(context: BotContext) -> None:
+    """Wake the catalogs of projects that were alone when their prod was promoted."""
+    for project in context.inbox.prods.list_keys():
+        if not context.inbox.publications.mark(project):
+            wake_catalog(context, project)
 
 
 def reconcile_catalog(context: BotContext, job: Job) -> None:
@@ -59,13 +66,10 @@ def reconcile_catalog(context: BotContext, job: Job) -> None:
     except BadCommit as error:
         log.warning("catalog_not_read", repository=job.repository, why=str(error))
         return
-    for other in context.inbox.prods.list_keys():
-        if other != job.repository and not context.inbox.publications.mark(other):
-            wake_catalog(context, other)  # it was alone when its prod was promoted
+    wake_unpublished(context)
 
 
 def _read_document(context: BotContext, job: Job, checkout: Checkout, prod: ProdRecord) -> bytes:
-    """Return the catalog as a planner child writes it; b'' where it cannot."""
     run_id = new_run_id()
     file = project_home(context.settings, job.repository) / f"{run_id}.catalog.json"
     try:

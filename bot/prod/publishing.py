@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import structlog
@@ -35,27 +36,31 @@ def publish_document(
     context: BotContext, project: str, checkout: Checkout, commit: str, mark: str, document: bytes
 ) -> None:
     """Store what a catalog of prod says of shared tables; what was published last stays where it cannot be read."""
-    try:
-        if len(document) > LARGEST:
-            raise ValueError(f"it has more than {LARGEST} bytes")
-        publication = publish_catalog(CatalogView.model_validate_json(document))
-    except (ValidationError, ValueError) as error:
-        log.warning("catalog_not_published", repository=project, why=str(error)[:200])
+    publication = read_publication(project, document)
+    if publication is None:
         return
-    publication = _add_approvers(context, checkout, commit, publication)
+    paths = {reader.path for readers in publication.reads.values() for reader in readers if reader.path}
+    try:
+        owners = read_code_owners(context, checkout, commit, sorted(paths))
+    except ProjectError as error:
+        log.warning("code_owners_not_read", why=error.message)
+        owners = {}
+    publication = add_approvers(publication, owners)
     show_readers(context, project, context.inbox.publications.put(project, mark, publication))
     log.info("catalog_published", repository=project, tables=len(publication.reads))
 
 
-def _add_approvers(context: BotContext, checkout: Checkout, commit: str, publication: Publication) -> Publication:
-    """Add to each reader the code owners of its file, or the person or team that the model names as its owner."""
-    paths = sorted({reader.path for readers in publication.reads.values() for reader in readers if reader.path})
+def read_publication(project: str, document: bytes) -> Publication | None:
     try:
-        owners = read_code_owners(context, checkout, commit, paths)
-    except ProjectError as error:
-        log.warning("code_owners_not_read", why=error.message)
-        owners = {}
+        if len(document) > LARGEST:
+            raise ValueError(f"it has more than {LARGEST} bytes")
+        return publish_catalog(CatalogView.model_validate_json(document))
+    except (ValidationError, ValueError) as error:
+        log.warning("catalog_not_published", repository=project, why=str(error)[:200])
+        return None
 
+
+def add_approvers(publication: Publication, owners: Mapping[str, tuple[str, ...]]) -> Publication:
     def add(reader: TableReader) -> TableReader:
         named = PERSON.fullmatch(reader.owner)
         return replace(reader, approvers=owners.get(reader.path) or ((named[1].lower(),) if named else ()))

@@ -12,6 +12,7 @@ import structlog
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.readers.impact import find_changes, meet_readers
+from mergeplan.bot.readers.other_services import name_of
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.transitions.planning import note_moved_sources
 from mergeplan.planner.contract.plan import PlanView
@@ -74,4 +75,4 @@ def _find_neighbours(context: BotContext, project: str) -> Iterator[str]:
 
 def _has_same_owner(context: BotContext, *projects: str) -> bool:
     names = (context.inbox.repositories.find(repository_of(project)).name for project in projects)
-    return len({name.partition("/")[0].lower() for name in names}) == 1
+    return len({name_of(name).partition("/")[0].lower() for name in names}) == 1

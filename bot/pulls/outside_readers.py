@@ -23,6 +23,7 @@ from mergeplan.bot.readers.impact import (
     sort_summaries,
     summarize_readers,
 )
+from mergeplan.bot.readers.other_services import is_elsewhere, name_of
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.planner.contract.plan import PlanView
 
@@ -59,9 +60,10 @@ def _find_access(context: BotContext, project: str, mine: str, reads: ProjectRea
     label = label_of(reads.project)
     if repository_of(reads.project) == repository_of(project):
         return label or reads.project, True  # who reads the one reads the other
-    if not mine or _owner(mine) != _owner(context.inbox.repositories.find(repository_of(reads.project)).name):
+    stored_name = context.inbox.repositories.find(repository_of(reads.project)).name
+    if not mine or _owner(mine) != _owner(name_of(stored_name)):
         return "", False  # GitHub is not asked: no other owner can delay this one
-    other = context.github.live_name(reads.project)
+    other = name_of(stored_name) if is_elsewhere(reads.project) else context.github.live_name(reads.project)
     if _owner(mine) != _owner(other):
         return "", False
     is_shown = mine.lower() in reads.shown_to

@@ -75,7 +75,6 @@ def reader_title(readers: Sequence[ReaderSummary]) -> str:
 
 
 def reader_blocks(readers: Sequence[ReaderSummary]) -> list[str]:
-    """Return the readers of other projects in what changes: their number and owners, and the names that are shown."""
     if not readers:
         return []
     lines = [f"- {_project_name(one)}: {_reader_words(one)}" for one in readers]

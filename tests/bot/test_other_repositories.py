@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from mergeplan.bot.prod.other_catalogs import OtherCatalogs
 from mergeplan.bot.readers.impact import ReaderSummary
 from mergeplan.bot.records import PullState
-from tests.bot.conftest import FILTER, PROJECT, SHOP, Bench
+from tests.bot.conftest import FILTER, PROJECT, SHOP, Bench, until
 
 FINANCE = "ann/finance"
 REVENUE = {
@@ -215,3 +218,28 @@ def test_a_new_reader_is_shown_on_open_pull_requests_without_another_look(shop: 
     shop.idle()
 
     assert "`shop.revenue`" in shop.plan(number)
+
+
+def test_a_catalog_of_another_service_is_read_from_the_operators_file(
+    make_bench: Callable[..., Bench], tmp_path: Path
+) -> None:
+    """With names as the file allows, and forgotten when the file names it no longer."""
+    model = {"name": "f.revenue", "kind": "FULL", "parents": ["shop.orders"], "unfollowed": "Python", "owner": "@fay"}
+    view = {"version": 1, "project": "f", "environment": "prod", "made_at": "", "models": [model]}
+    (tmp_path / "finance.json").write_text(json.dumps(view))
+    entry = {"project": "ann/elsewhere", "address": str(tmp_path / "finance.json"), "show_reads_to": [SHOP]}
+    file = tmp_path / "catalogs.yaml"
+    file.write_text(json.dumps([entry, {**entry, "project": "eve/elsewhere"}]))
+    bench = make_bench(other_catalogs=file)
+    bench.github.state.repositories[SHOP].private = True
+    number = bench.open(FILTER)
+    bench.idle()
+    until(lambda: readers(bench, number))
+    bench.idle()
+
+    assert [(one.name, one.models, one.owners) for one in readers(bench, number)] == [("ann/elsewhere", 1, ("@fay",))]
+    file.write_text("[]")
+    OtherCatalogs(bench.context).fetch_due()
+    bench.context.inbox.queue.wake(SHOP, number)
+    bench.idle()
+    assert readers(bench, number) == ()
