@@ -101,8 +101,10 @@ class ProdPass:
         revision, plan_id = end.position(prod)
         if revision > prod.revision:
             self.update(lambda stored: replace(stored, moves=append_move(stored, revision, end.outcome)))
+        shown = self.show_commit(commit, revision, plan_id)
+        if revision > prod.revision:
             replan_readers(self.context, self.repository, end.outcome.plan)
-        return self.show_commit(commit, revision, plan_id)
+        return shown
 
     def show(self, record: PullRecord) -> PullRecord:
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mergeplan.bot.readers.publication import TableReader
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 
-KEEPING = frozenset({"non_breaking", "indirect_non_breaking", "metadata", "equivalent"})
+KEEPING = frozenset({"non_breaking", "indirect_non_breaking", "metadata", "equivalent"})  # what readers see
 WITHOUT_VIEW = frozenset({"EMBEDDED", "EXTERNAL"})
 NAMED_MAX = 50  # readers of one project that a summary names
 OWNERS_MAX = 10
@@ -81,8 +81,8 @@ def _find_change(model: ModelChange, table: str) -> TableChange | None:
         return TableChange(model.name, table, goes=True, every=True)
     columns = model.columns
     removed, altered = _lower(columns.removed), _lower(columns.altered)
-    # A change whose columns are not known may be of any.
-    is_unnamed = model.recomputed and model.category not in KEEPING and not (removed or altered or columns.added)
+    # A change whose columns are not known may be of any, of a view too, which computes nothing.
+    is_unnamed = model.category not in KEEPING and not (removed or altered or columns.added)
     every = columns.every or is_unnamed or model.change in ("added", "restated")
     if model.skipped and not removed:
         return None

@@ -45,8 +45,15 @@ def find_losses(outcome: PlannerOutcome | None) -> tuple[Loss, ...]:
     return tuple(sorted(losses, key=lambda loss: SORTS.index(loss.sort)))
 
 
-def loss_title(losses: tuple[Loss, ...]) -> str:
-    """Return a clause such as `Drops 1 table and 2 columns, loses rows of 1 model`; '' for no loss."""
+def loss_title(losses: tuple[Loss, ...], readers: Sequence[ReaderSummary] = ()) -> str:
+    """Return a clause such as `Drops 1 table and 2 columns, loses rows of 1 model`; '' for no loss.
+
+    It ends with the number of other projects that read what goes, if there are any.
+    """
+    number = sum(one.takes for one in readers) if losses else 0
+    if number:
+        verb = "reads" if number == 1 else "read"
+        return f"{loss_title(losses)}, which {count_noun(number, 'other project')} {verb}"
     if len(losses) < 2:
         return "".join(f"{loss.text[0].upper()}{loss.text[1:]}" for loss in losses)
     counts = Counter(loss.sort for loss in losses)
@@ -66,12 +73,6 @@ def loss_lines(plan: PlanView, losses: tuple[Loss, ...], readers: Sequence[Reade
     if not losses or readers or any(models & set(exposure.models) for exposure in plan.exposures):
         return lines
     return [*lines, "", f"No exposure of the project names {'this model' if len(models) == 1 else 'these models'}."]
-
-
-def reader_title(readers: Sequence[ReaderSummary]) -> str:
-    """Return `which 2 other projects read` for a loss; '' where no reader of another project is known."""
-    number = sum(one.takes for one in readers)
-    return f"which {count_noun(number, 'other project')} {'reads' if number == 1 else 'read'}" if number else ""
 
 
 def reader_blocks(readers: Sequence[ReaderSummary]) -> list[str]:

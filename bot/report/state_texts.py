@@ -12,7 +12,7 @@ from mergeplan.bot.report.inflight import (
     layer_wait_words,
     stack_promise,
 )
-from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title, reader_title
+from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
 from mergeplan.bot.report.markdown import code, inert_text
 from mergeplan.bot.report.rows import rows_title
 from mergeplan.bot.report.selection import AT_THE_MERGE, selection_words
@@ -51,7 +51,7 @@ def plan_headline(pull_view: Shown) -> str:
     plan = outcome.plan if outcome else None
     if plan is None or not has_effect(plan):
         return "✅ No model changes"
-    loss = _loss_words(record)
+    loss = loss_title(find_losses(outcome), record.nearby.readers)
     is_held = bool(plan.blockers or (outcome and outcome.is_too_costly))
     effect = prod_words(plan, is_held=is_held, with_drops=not loss)
     facts = [f"the stack {effect}" if effect and below_name(record) else effect, rows_title(outcome)]
@@ -69,12 +69,6 @@ def plan_headline(pull_view: Shown) -> str:
         is_told = bool(loss) and not is_behind(record)
         parts = [f"⚠️ {loss}" if loss else "", "" if is_told else _ready_title(record), *facts]
     return " · ".join(filter(None, parts))
-
-
-def _loss_words(record: PullRecord) -> str:
-    """Return what the merge takes from prod, and whether other projects read that; '' for nothing."""
-    title, read = loss_title(find_losses(record.outcome)), reader_title(record.nearby.readers)
-    return ", ".join(filter(None, (title, read))) if title else ""
 
 
 def _ready_title(record: PullRecord) -> str:
@@ -105,7 +99,7 @@ def promotion_headline(pull_view: Shown) -> str:
 
 
 def hold_headline(pull_view: Shown) -> str:
-    loss = _loss_words(pull_view.record)
+    loss = loss_title(find_losses(pull_view.record.outcome), pull_view.record.nearby.readers)
     return f"✋ Merged; promotion on hold{f' · ⚠️ {loss}' if loss else ''}"
 
 

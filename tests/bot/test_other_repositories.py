@@ -243,3 +243,18 @@ def test_a_catalog_of_another_service_is_read_from_the_operators_file(
     bench.context.inbox.queue.wake(SHOP, number)
     bench.idle()
     assert readers(bench, number) == ()
+
+
+def test_a_repository_that_was_given_to_another_owner_is_left_out(shop: Bench) -> None:
+    """Also before its webhook tells that: GitHub is asked each time."""
+    add_repository(shop, files=SHOWN)
+    shop.github.add_user("eve")
+    shop.github.faults.drop("*", times=100)
+    shop.github.move_repository(FINANCE, "eve/finance")
+    shop.github.install_app("eve/finance")
+    shop.github.faults.clear()
+    number = shop.open(FILTER)
+    shop.idle()
+
+    assert shop.record(number).state is PullState.PLANNED
+    assert readers(shop, number) == ()

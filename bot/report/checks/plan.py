@@ -64,7 +64,7 @@ def _models_view(outcome: PlannerOutcome, plan: PlanView, readers: Sequence[Read
         "\n".join([f"**{verb} something away from prod:**", "", *loss_lines(plan, losses, readers)]) if losses else ""
     )
     notes = (lost, *reader_blocks(readers), skip_summary(plan), open_words(plan), refusal_words(plan))
-    warning = f"⚠️ {loss_title(losses)}; " if losses else ""
+    warning = f"⚠️ {loss_title(losses, readers)}; " if losses else ""
     work = COMPUTED if outcome.applied else TO_COMPUTE
     title = f"{warning}{change_words(plan)}; {work.lower()}: {work_words(plan)}".replace("`", "")
     text = "\n\n".join([*filter(None, notes), model_table(plan.models, CHECK_LIMIT - 12_000, work=work)]) + "\n"

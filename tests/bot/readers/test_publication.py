@@ -112,3 +112,9 @@ def test_a_reader_of_any_column_meets_each_change_and_another_only_its_own() -> 
     assert names(TableChange("m", ORDERS, removed=("price",))) == [("any", True), ("price", True)]
     assert names(TableChange("m", ORDERS, every=True)) == [("any", False), ("price", False), ("rows", False)]
     assert all(takes for _, takes in names(TableChange("m", ORDERS, goes=True, every=True)))
+
+
+def test_a_view_downstream_is_a_change_though_it_computes_nothing() -> None:
+    view = {"change": "indirect", "category": "indirect_breaking", "recomputed": False}
+    assert find_changes(plan(**view), {"core.orders": ORDERS})[0].every
+    assert find_changes(plan(**view | {"category": "indirect_non_breaking"}), {"core.orders": ORDERS}) == ()
