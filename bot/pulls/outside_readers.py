@@ -58,9 +58,9 @@ def _find_access(context: BotContext, project: str, mine: str, reads: ProjectRea
     `mine` is the present name of the repository that asks.
     """
     label = label_of(reads.project)
-    if repository_of(reads.project) == repository_of(project):
-        return label or reads.project, True  # who reads the one reads the other
     stored_name = context.inbox.repositories.find(repository_of(reads.project)).name
+    if repository_of(reads.project) == repository_of(project):
+        return label or stored_name, True  # who reads the one reads the other
     if not mine or _owner(mine) != _owner(name_of(stored_name)):
         return "", False  # GitHub is not asked: no other owner can delay this one
     other = name_of(stored_name) if is_elsewhere(reads.project) else context.github.live_name(reads.project)

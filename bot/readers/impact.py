@@ -7,7 +7,7 @@ what records, comments, checks and pages get.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mergeplan.bot.readers.publication import TableReader
 from mergeplan.planner.contract.plan import ModelChange, PlanView
@@ -16,6 +16,8 @@ KEEPING = frozenset({"non_breaking", "indirect_non_breaking", "metadata", "equiv
 WITHOUT_VIEW = frozenset({"EMBEDDED", "EXTERNAL"})
 NAMED_MAX = 50  # readers of one project that a summary names
 OWNERS_MAX = 10
+COLUMNS_MAX = 100  # of one reader
+PROJECTS_MAX = 100
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,15 @@ def summarize_readers(project: ReadingProject) -> ReaderSummary:
         exposures=len({reading.reader for reading in readings if reading.is_exposure}),
         owners=tuple(sorted(owners))[:OWNERS_MAX],
         takes=any(reading.takes for reading in readings),
-        readings=readings[:NAMED_MAX] if project.is_shown else (),
+        readings=tuple(map(_clip_columns, readings[:NAMED_MAX])) if project.is_shown else (),
     )
+
+
+def _clip_columns(reading: Reading) -> Reading:
+    return replace(reading, columns=reading.columns[:COLUMNS_MAX])
 
 
 def sort_summaries(summaries: Iterable[ReaderSummary]) -> tuple[ReaderSummary, ...]:
     """Return the summaries with losses first; the order tells nothing of a name that is not shown."""
-    return tuple(sorted(summaries, key=lambda one: (not one.takes, not one.name, one.name, one.owners, one.models)))
+    order = sorted(summaries, key=lambda one: (not one.takes, not one.name, one.name, one.owners, one.models))
+    return tuple(order[:PROJECTS_MAX])

@@ -15,6 +15,7 @@ from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.project.lineage import ALL
 
 EXTERNAL = "EXTERNAL"
+TEXT_MAX = 200  # characters of an owner or an exposure's name
 NAME_MAX = 400  # characters of a table's full name; a longer one is no table's
 
 
@@ -72,13 +73,16 @@ def _find_model_readers(models: Mapping[str, CatalogModelRow]) -> Iterator[tuple
     for model in models.values():
         for table in dict.fromkeys(model.parents):
             if table not in models:
-                yield table, TableReader(model.name, _read_columns(model, table), model.owner, path=model.path)
+                yield (
+                    table,
+                    TableReader(model.name, _read_columns(model, table), model.owner[:TEXT_MAX], path=model.path),
+                )
 
 
 def _find_exposures(catalog: CatalogView, models: Mapping[str, CatalogModelRow]) -> Iterator[tuple[str, TableReader]]:
     for exposure in catalog.exposures:
         for table, columns in _trace_columns(models, exposure.models).items():
-            yield table, TableReader(exposure.name, columns, exposure.owner, is_exposure=True)
+            yield table, TableReader(exposure.name[:TEXT_MAX], columns, exposure.owner[:TEXT_MAX], is_exposure=True)
 
 
 def full_name(table: str, default_catalog: str) -> str:
