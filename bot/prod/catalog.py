@@ -51,6 +51,10 @@ def reconcile_catalog(context: BotContext, job: Job) -> None:
     mark, has_pages = catalog_mark(prod), links_of(context.settings).is_open
     if not mark or not (has_pages or _has_others(context)):
         return
+    if not context.github.live_name(job.repository):
+        context.inbox.publications.forget(job.repository)
+        log.info("job_left", key=job.key, why="no such repository, or the App is not installed")
+        return
     gateway = context.github.repository(job.repository)
     checkout = context.checkout(gateway)
     try:

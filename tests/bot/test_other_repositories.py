@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mergeplan.bot.inbox.queue import CATALOG
 from mergeplan.bot.prod.other_catalogs import OtherCatalogs
 from mergeplan.bot.readers.impact import ReaderSummary
 from mergeplan.bot.records import PullState
@@ -258,3 +259,12 @@ def test_a_repository_that_was_given_to_another_owner_is_left_out(shop: Bench) -
 
     assert shop.record(number).state is PullState.PLANNED
     assert readers(shop, number) == ()
+
+
+def test_a_removed_repository_publishes_nothing_and_its_catalog_is_not_tried_for_ever(shop: Bench) -> None:
+    add_repository(shop)
+    shop.github.remove_from_app(FINANCE)
+    shop.context.inbox.queue.wake(FINANCE, CATALOG)
+    shop.idle()
+
+    assert FINANCE not in shop.context.inbox.publications.list_keys()
