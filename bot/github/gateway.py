@@ -38,6 +38,10 @@ BLOCKED = (403, 451)  # of a repository that GitHub shows nobody
 GHOST = "ghost"  # who GitHub shows where an account is gone
 
 
+class AnotherRepository(GitHubFailed):
+    """The name of a repository belongs to another one by now."""
+
+
 class GitHub:
     """Every repository that the bot may see, through an App or a token.
 
@@ -137,7 +141,8 @@ class GitHub:
         try:
             return self.repository(key).name_now()
         except GitHubFailed as error:
-            if isinstance(error, OwnerUnavailable) or error.status not in GONE:
+            is_gone = isinstance(error, AnotherRepository) or error.status in GONE
+            if isinstance(error, OwnerUnavailable) or not is_gone:
                 raise
             return ""
 
@@ -217,7 +222,7 @@ class RepositoryGateway:
     def _check_identity(self, number: int) -> None:
         """Raise GitHubFailed if the name belongs to another repository by now, whose records these are not."""
         if self.repository.number not in (0, number):
-            raise GitHubFailed(f"`{self.repository.name}` is another repository now: number {number}.")
+            raise AnotherRepository(f"`{self.repository.name}` is another repository now: number {number}.")
 
     def pull(self, number: int) -> Pull:
         (pull,) = self._calls.poll(f"pulls/{int(number)}", lambda value: (_parse_pull(value),))
