@@ -68,6 +68,17 @@ def add_label(name: str, label: str) -> str:
     return f"{name} ({label})" if label else name
 
 
+def check_repository(name: str) -> str:
+    """Return a repository's name in lower case; raise ValueError for other text.
+
+    >>> check_repository("Acme/core")
+    'acme/core'
+    """
+    if not re.fullmatch(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+", name):
+        raise ValueError("it is a repository as owner/name")
+    return name.lower()
+
+
 def keep_their_prods(prods: Mapping[str, str], folders: Sequence[str]) -> None:
     """Raise RequestError if the order of the folders would give one project the prod of another.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mergeplan.bot.inflight import Meeting, Undoing
 from mergeplan.bot.policy.approvals import Decision, PlanShown
+from mergeplan.bot.readers.impact import ReaderSummary
 from mergeplan.bot.results import PlannerOutcome, unpack_outcome
 
 UNRULED = Decision()
@@ -115,6 +116,7 @@ class PlanWishes:
     """The requests of people for the next plan."""
 
     again: bool = False  # another plan of the same head
+    sources_moved: bool = False  # the same, since another project changed tables that it reads
     overrides: tuple[PendingOverride, ...] = ()
     backfill: str = ""  # "skip" or "full", whatever the rules say of new tables
     select: tuple[str, ...] = ()  # selectors of the models whose changes are planned, until `/plan` without them
@@ -149,6 +151,7 @@ class Nearby:
 
     meets: tuple[Meeting, ...] = ()  # other open pull requests
     undoes: tuple[Undoing, ...] = ()  # merges that it takes back
+    readers: tuple[ReaderSummary, ...] = ()  # of other projects, in what it changes
 
 
 @dataclass(frozen=True)

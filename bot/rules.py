@@ -20,6 +20,7 @@ from mergeplan.bot.commands.table import COMMANDS, DEFAULT_NEEDS
 from mergeplan.bot.policy.approvals import ReviewRule
 from mergeplan.bot.policy.promotion_rules import PromotionRule
 from mergeplan.bot.policy.roles import Role
+from mergeplan.bot.projects import check_repository
 from mergeplan.bot.records import ProdRecord
 from mergeplan.planner.contract.base import Detail
 from mergeplan.planner.errors import ProjectError, RequestError
@@ -164,6 +165,12 @@ class BotConfig(BaseModel):
     merge_method: MergeMethod = Field(default="merge", description="How `/deploy` merges.")
     open_revert: bool = Field(
         default=True, description="Whether `/rollback` opens a pull request that reverts the merge."
+    )
+    show_reads_to: tuple[Annotated[str, AfterValidator(check_repository)], ...] = Field(
+        default=(),
+        max_length=100,
+        description="Repositories, as `owner/name`, whose pull requests may name the models, columns and exposures of "
+        "this project that read their tables. All others of the owner see a number and the owners.",
     )
     skip_label: Annotated[str | None, _null_as("")] = Field(
         default=None,

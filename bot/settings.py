@@ -51,6 +51,7 @@ class Settings(BaseSettings):
     port: int = Field(default=8000, ge=0, le=65535)
     project_path: str = "."  # the folder of config.yaml within a repository; of several projects, comma-separated
     repositories: str = ""  # owner/name, comma-separated: what a token (not an App) looks after from the start
+    other_catalogs: Path | None = None  # a file: where catalogs of projects of other services are
     workers: int = Field(default=2, ge=1, le=64)
     sweep_seconds: float = Field(default=60.0, gt=0)
     janitor_hours: float = Field(default=24.0, ge=0)  # between two runs of the janitor for a repository; 0 for none
@@ -140,7 +141,7 @@ class Settings(BaseSettings):
         """Return the files and folders that project code may not read, anywhere on disk; it reads its own checkout."""
         kind, _, database_path = self.database_url.partition(":///")
         file = Path(database_path.partition("?")[0]) if kind.startswith("sqlite") and database_path else None
-        paths = (self.home, self.github_private_key_path, self.secrets_dir, file)
+        paths = (self.home, self.github_private_key_path, self.secrets_dir, self.other_catalogs, file)
         return tuple(path.resolve() for path in paths if path)
 
     def spark_variables(self) -> dict[str, str]:

@@ -24,7 +24,7 @@ STAGES = """
     planner.site planner.exports planner.api planner.agents planner.ui planner.lsp mergeplan planner.cli
     bot.sandbox
     bot.projects bot.secret_files bot.fetching bot.settings bot.policy bot.inflight bot.branches bot.cicd_section
-    bot.results bot.pull_parts bot.records bot.transitions bot.budgets
+    bot.readers bot.results bot.pull_parts bot.records bot.transitions bot.budgets
     bot.report bot.commands bot.report.offers bot.report.checks bot.report.comment bot.report.replies
     bot.rules bot.metrics bot.notifications bot.tracing
     bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod

@@ -33,6 +33,7 @@ from mergeplan.bot.settings import ACTIONS_LOGIN, Settings
 
 log = structlog.get_logger(__name__)
 FILES_LISTED = 3000  # of a pull request; GitHub lists no more
+GONE = (401, 403, 404, 409, 410, 451)  # of a repository that is no longer there for the bot
 BLOCKED = (403, 451)  # of a repository that GitHub shows nobody
 GHOST = "ghost"  # who GitHub shows where an account is gone
 
@@ -131,6 +132,16 @@ class GitHub:
                 return None
             raise
 
+    def live_name(self, key: str) -> str:
+        """Return the present name of a project's repository; '' if the bot may not read it any more."""
+        try:
+            return self.repository(key).name_now()
+        except GitHubFailed as error:
+            is_gone = isinstance(error, NameReused) or error.status in GONE
+            if isinstance(error, OwnerUnavailable) or not is_gone:
+                raise
+            return ""
+
     def budget(self) -> Mapping[str, int]:
         remaining_calls = {
             str(connection.installation): connection.client.requester.rate_limiting[0]
@@ -187,6 +198,15 @@ class RepositoryGateway:
             return self._calls.repo.default_branch
 
         return self._calls.read(read)
+
+    def name_now(self) -> str:
+        """Return the repository's present name; raise NameReused if it is another repository by now."""
+        self.check_identity()
+        return self._calls.read(lambda: self._calls.repo.full_name)
+
+    def is_public(self) -> bool:
+        self.check_identity()
+        return not self._calls.read(lambda: self._calls.repo.private)
 
     def check_identity(self) -> None:
         """Raise NameReused if the name belongs to another repository by now."""

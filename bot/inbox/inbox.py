@@ -17,6 +17,7 @@ from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.deliveries import Deliveries
 from mergeplan.bot.inbox.prods import Prods
 from mergeplan.bot.inbox.progress import ProgressStore
+from mergeplan.bot.inbox.publications import Publications
 from mergeplan.bot.inbox.pulls import Pulls
 from mergeplan.bot.inbox.queue import LEASE_SECONDS, Queue
 from mergeplan.bot.inbox.repositories import Repositories
@@ -69,6 +70,7 @@ class Inbox:
         self.progress = ProgressStore(self.database)
         self.decisions = DecisionLog(self.database)
         self.catalogs = Catalogs(self.database)
+        self.publications = Publications(self.database)
 
     def close(self) -> None:
         self.database.close()

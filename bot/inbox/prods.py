@@ -30,6 +30,10 @@ class Prods:
         with self._database.reading() as connection:
             return read_prod(connection, repository)
 
+    def list_keys(self) -> tuple[str, ...]:
+        with self._database.reading() as connection:
+            return tuple(connection.execute(sa.select(PRODS.c.repository).order_by(PRODS.c.repository)).scalars())
+
     def list_promoted(self) -> tuple[ProdRecord, ...]:
         with self._database.reading() as connection:
             rows = connection.execute(sa.select(PRODS.c.data).order_by(PRODS.c.repository)).all()

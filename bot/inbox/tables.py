@@ -96,3 +96,18 @@ CATALOGS = sa.Table(
     sa.Column("made_at", sa.Float),
     sa.Column("data", sa.LargeBinary),
 )
+PUBLICATIONS = sa.Table(
+    "bot_publications",
+    META,
+    sa.Column("repository", sa.Text, primary_key=True),
+    sa.Column("mark", sa.String(120), nullable=False),
+    sa.Column("data", sa.Text, nullable=False),
+)
+READS = sa.Table(
+    "bot_reads",
+    META,
+    sa.Column("repository", sa.Text, primary_key=True),
+    sa.Column("table_name", sa.Text, primary_key=True),
+    sa.Column("data", sa.Text, nullable=False),
+    sa.Index("bot_reads_by_table", "table_name"),
+)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from mergeplan.bot.policy.freezes import Freeze, freeze_sentence, frozen_until, next_change
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.model.selection import is_selected
 
 DECISIVE = ("APPROVED", "CHANGES_REQUESTED", "DISMISSED")  # a mere comment takes nothing back
+NO_READERS: Mapping[str, Sequence[tuple[str, ...]]] = MappingProxyType({})
 SHOWN_MOST = 50  # plans of one pull request that reviews are looked up in
 
 
@@ -29,11 +31,12 @@ class ReviewRule:
     code_owners: bool = False
     blocks: tuple[str, ...] = ()  # categories that are not promoted
     freezes: tuple[Freeze, ...] = ()
+    reader_owners: bool = False  # of what reads the changed tables in other projects
 
     @property
     def asks(self) -> bool:
         """True if a person has to approve."""
-        return bool(self.approvals or self.code_owners)
+        return bool(self.approvals or self.code_owners or self.reader_owners)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class Need:
     approvers: tuple[str, ...] = ()
     left: int = 1
     owners: bool = False  # they are the models' code owners
+    readers: bool = False  # they own what reads the models in other projects
 
 
 @dataclass(frozen=True)
@@ -137,11 +141,17 @@ def promises(plan: PlanView | None, text: str = "") -> tuple[str, ...]:
 
 
 def collect_needs(
-    rules: Sequence[ReviewRule], plan: PlanView, owners: Mapping[str, tuple[str, ...]], *, edits_rules: bool = False
+    rules: Sequence[ReviewRule],
+    plan: PlanView,
+    owners: Mapping[str, tuple[str, ...]],
+    readers: Mapping[str, Sequence[tuple[str, ...]]] = NO_READERS,
+    *,
+    edits_rules: bool = False,
 ) -> Asked:
     """Return what the rules require for a plan; an edit of the rules needs what any of them requires.
 
-    `owners` are the code owners by the path of a model's file.
+    `owners` are the code owners by the path of a model's file, `readers` the approvers of each reader in other projects
+    by the model that it reads.
     """
     requirements = Asked()
     for rule in rules:
@@ -155,9 +165,8 @@ def collect_needs(
             requirements = Asked(
                 (*requirements.needs, *needs), requirements.blocked + blocked, requirements.freezes + freezes
             )
-    return replace(
-        requirements, needs=tuple(dict.fromkeys(requirements.needs)), blocked=tuple(dict.fromkeys(requirements.blocked))
-    )
+    every_need = dict.fromkeys((*requirements.needs, *_reader_needs(rules, plan, readers)))
+    return replace(requirements, needs=tuple(every_need), blocked=tuple(dict.fromkeys(requirements.blocked)))
 
 
 def _is_about(rule: ReviewRule, model: ModelChange) -> bool:
@@ -176,6 +185,18 @@ def _owner_needs(models: Sequence[ModelChange], owners: Mapping[str, tuple[str, 
         if people := owners.get(model.path):
             by_owners.setdefault(people, []).append(model.name)
     return tuple(Need(tuple(names), people, 1, owners=True) for people, names in by_owners.items())
+
+
+def _reader_needs(
+    rules: Sequence[ReviewRule], plan: PlanView, readers: Mapping[str, Sequence[tuple[str, ...]]]
+) -> tuple[Need, ...]:
+    """Return the need for one approval of an owner of each reader; which models it reads may not be for all eyes.
+
+    A view downstream counts too: its own plan computes nothing, and its readers see other rows.
+    """
+    asking = [rule for rule in rules if rule.reader_owners]
+    models = (model for model in plan.models if any(_is_about(rule, model) for rule in asking))
+    return tuple(Need((), people, 1, readers=True) for model in models for people in readers.get(model.name, ()))
 
 
 def summarize_reviews(

@@ -90,6 +90,10 @@ class PromotionRule(BaseModel):
     approvals: int | None = Field(default=None, ge=0, le=20, description="How many people must approve the plan.")
     approvers: Approvers = Field(default=(), description="The approvers: logins and teams as `org/team`.")
     code_owners: bool = Field(default=False, description="Whether an owner of each affected file must approve.")
+    reader_owners: bool = Field(
+        default=False,
+        description="Whether an owner of each model in another project that reads what changes must approve.",
+    )
     block: Categories = Field(default=(), description="Categories that are not promoted.")
     freeze: tuple[FreezeWindow, ...] = Field(default=(), description="The times in which nothing is promoted.")
 
@@ -98,4 +102,4 @@ class PromotionRule(BaseModel):
         approvals = int(bool(self.approvers)) if self.approvals is None else self.approvals
         frozen = tuple(window.freeze() for window in self.freeze)
         people = (approvals, self.approvers, self.code_owners)
-        return ReviewRule(self.models, self.categories, *people, self.block, frozen)
+        return ReviewRule(self.models, self.categories, *people, self.block, frozen, self.reader_owners)

@@ -18,6 +18,7 @@ from mergeplan.bot.prod.branch import wake_pulls
 from mergeplan.bot.prod.decide import Gate, ProdFacts, Step, is_asked_again, prod_steps, sweep_is_due
 from mergeplan.bot.prod.gate import Gatekeeper
 from mergeplan.bot.prod.planner_calls import Ended, ProdPlanner, append_move
+from mergeplan.bot.prod.reading_pulls import replan_readers
 from mergeplan.bot.pulls.publish import publish_record
 from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.checks.check import CheckView
@@ -100,7 +101,10 @@ class ProdPass:
         revision, plan_id = end.position(prod)
         if revision > prod.revision:
             self.update(lambda stored: replace(stored, moves=append_move(stored, revision, end.outcome)))
-        return self.show_commit(commit, revision, plan_id)
+        shown = self.show_commit(commit, revision, plan_id)
+        if revision > prod.revision:
+            replan_readers(self.context, self.repository, end.outcome.plan)
+        return shown
 
     def show(self, record: PullRecord) -> PullRecord:
         try:

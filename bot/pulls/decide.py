@@ -119,6 +119,8 @@ def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Next:
         return MakePlan(f"{first.who} {action}.")
     if record.wishes.again:
         return MakePlan("Requested again.")
+    if record.wishes.sources_moved and record.state in (PullState.PLANNED, PullState.FAILED):
+        return MakePlan("Planned again, since another project changed tables that it reads.")
     if record.is_unreadable:
         return MakePlan("Another version of mergeplan made the plan.")
     if record.state in (PullState.PLANNED, PullState.FAILED) and (reason := _stack_reason(pull, record)):

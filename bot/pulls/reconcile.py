@@ -32,6 +32,7 @@ from mergeplan.bot.pulls.base_rules import concerns_us, read_rules
 from mergeplan.bot.pulls.decide import Action, MakePlan, Next, decide_action
 from mergeplan.bot.pulls.failure import defect_error, show_failure, show_unreadable
 from mergeplan.bot.pulls.neighbours import join_stack, tell_layers, wake_pulls_above
+from mergeplan.bot.pulls.outside_readers import note_readers
 from mergeplan.bot.pulls.publish import publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.pulls.questions import Questions
@@ -118,6 +119,7 @@ def _show_state(current: PullPass, action: Next, record: PullRecord) -> None:
         case Action.REST if record.head:
             judge_plan(current)
             look_around(current.inbox, current.record)
+            note_readers(current.context, current.record)
             publish_record(current.inbox, current.gateway, record)
         case Action.KEEP:
             outlive_pull(current, record)

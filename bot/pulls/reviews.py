@@ -5,6 +5,7 @@ It is asked at each pass, before a merge and after it; nothing is concluded from
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from mergeplan.bot.cicd_section import CicdSection
@@ -23,8 +24,9 @@ from mergeplan.bot.policy.approvals import (
     reviewable_models,
     summarize_reviews,
 )
-from mergeplan.bot.policy.codeowners import PLACES
 from mergeplan.bot.policy.roles import ROLES
+from mergeplan.bot.pulls.code_owners import read_code_owners
+from mergeplan.bot.pulls.outside_readers import find_reading_projects
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report.checks.approval import APPROVAL
 from mergeplan.bot.rules import BotConfig
@@ -79,27 +81,31 @@ class Reviewers:
             owners = self._file_owners(plan)
         except ProjectError as error:
             return Decision(ruled=True, frozen=UNREAD_OWNERS.format(error))
-        requirements = collect_needs(rules, plan, owners, edits_rules=record.rules.changes_rules)
+        readers = self._find_readers(record.repository, plan)
+        requirements = collect_needs(rules, plan, owners, readers, edits_rules=record.rules.changes_rules)
         reviews = self._gateway.reviews(record.number) if requirements.needs and record.number else ()
         reviewed = summarize_reviews(
             reviews, record.shown.plans, promises(plan, record.rules_text), record.source.author
         )
         return decide_approval(requirements, reviewed, self._read_people(requirements, reviewed), datetime.now(UTC))
 
-    @property
-    def _project_folder(self) -> str:
-        return self._checkout.project
-
     def _file_owners(self, plan: PlanView) -> dict[str, tuple[str, ...]]:
         """Return the owners of each model's file by prod's CODEOWNERS, where a rule needs owners."""
         if not any(rule.code_owners for rule in self.config.review_rules):
             return {}
-        texts = ((path, self._checkout.read(self._commit, path)) for path in PLACES)
-        path, text = next(((path, text) for path, text in texts if text is not None), ("", ""))
-        prefix = "" if self._project_folder in ("", ".") else f"{self._project_folder.strip('/')}/"
-        paths = {model.path: f"{prefix}{model.path}" for model in reviewable_models(plan)}
-        owners = self._context.reader.owners(path, text, sorted(paths.values())) if path else {}
-        return {model_path: owners[inside] for model_path, inside in paths.items() if inside in owners}
+        paths = (model.path for model in reviewable_models(plan))
+        return read_code_owners(self._context, self._checkout, self._commit, paths)
+
+    def _find_readers(self, project: str, plan: PlanView) -> Mapping[str, Sequence[tuple[str, ...]]]:
+        """Return the approvers of each reader in other projects, by model, where a rule needs them."""
+        if not any(rule.reader_owners for rule in self.config.review_rules):
+            return {}
+        approvers: dict[str, list[tuple[str, ...]]] = {}
+        for reading_project in find_reading_projects(self._context, project, plan):
+            for reading, people in zip(reading_project.readings, reading_project.approvers, strict=True):
+                if not reading.is_exposure:  # its models are readers themselves, directly or by others
+                    approvers.setdefault(reading.model, []).append(people)
+        return approvers
 
     def _read_people(self, request: Asked, reviews: ReviewSummary) -> People:
         who = (*reviews.approved, *reviews.objecting) if request.needs else ()

@@ -54,6 +54,11 @@ def approval_title(decision: Decision) -> str:
 
 
 def _need_sentence(need: Need) -> str:
+    if need.readers:
+        whose = "who owns" if len(need.approvers) == 1 else "who own"
+        about = f", {whose} what reads this in another project," if need.approvers else ""
+        tail = "" if need.approvers else ": what reads this in another project has no owner on GitHub"
+        return f"An approval by {_approver_names(need)}{about} is missing{tail}."
     number, verb = _count_approvals(need), "are" if need.left > 1 else "is"
     owners = ", who owns the file," if need.owners and len(need.approvers) == 1 else ""
     owners = ", who own the file," if need.owners and len(need.approvers) > 1 else owners

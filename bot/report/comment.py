@@ -9,6 +9,7 @@ from mergeplan.bot.projects import add_label, label_of, repository_of
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.report.checks.plan import NAME as PLAN
 from mergeplan.bot.report.inflight import inflight_block, stack_blocks
+from mergeplan.bot.report.losses import reader_blocks
 from mergeplan.bot.report.markdown import (
     COMMENT_LIMIT,
     MARKER,
@@ -244,6 +245,7 @@ def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[s
             *physical_blocks(outcome),
             *impact_block(plan),
             *exposures_block(plan),
+            *reader_blocks(record.nearby.readers),
         ]
     drawn = mermaid_graph(shown) if 1 < len(shown) <= GRAPH_MOST else ""
     if many:

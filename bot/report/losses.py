@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mergeplan.bot.report.markdown import code, fit_lines, format_days
+from mergeplan.bot.readers.impact import ReaderSummary, Reading
+from mergeplan.bot.report.markdown import code, details_block, fit_lines, format_days, format_table
 from mergeplan.bot.results import WITHOUT_VIEW, PlannerOutcome
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.contract.tables import DataDifference
@@ -15,6 +16,9 @@ from mergeplan.planner.wording import count_noun, first_names, join_names
 
 ROOM = 3_000  # characters of the list
 READERS_MAX = 4
+COLUMNS_MAX = 6
+READINGS_ROOM = 8_000
+READING_HEAD = ("Reader", "Reads", "Columns that change", "Owner")
 WIDENINGS = (("tinyint", "smallint", "int", "bigint"), ("tinyint", "smallint", "float"), ("int", "double"),
              ("float", "double"), ("date", "timestamp"), ("date", "timestamp_ntz"))  # fmt: skip
 WHOLE_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
@@ -41,8 +45,15 @@ def find_losses(outcome: PlannerOutcome | None) -> tuple[Loss, ...]:
     return tuple(sorted(losses, key=lambda loss: SORTS.index(loss.sort)))
 
 
-def loss_title(losses: tuple[Loss, ...]) -> str:
-    """Return a clause such as `Drops 1 table and 2 columns, loses rows of 1 model`; '' for no loss."""
+def loss_title(losses: tuple[Loss, ...], readers: Sequence[ReaderSummary] = ()) -> str:
+    """Return a clause such as `Drops 1 table and 2 columns, loses rows of 1 model`; '' for no loss.
+
+    It ends with the number of other projects that read what goes, if there are any.
+    """
+    number = sum(one.takes for one in readers) if losses else 0
+    if number:
+        verb = "reads" if number == 1 else "read"
+        return f"{loss_title(losses)}, which {count_noun(number, 'other project')} {verb}"
     if len(losses) < 2:
         return "".join(f"{loss.text[0].upper()}{loss.text[1:]}" for loss in losses)
     counts = Counter(loss.sort for loss in losses)
@@ -54,13 +65,52 @@ def loss_title(losses: tuple[Loss, ...]) -> str:
     return f"{title[0].upper()}{title[1:]}"
 
 
-def loss_lines(plan: PlanView, losses: tuple[Loss, ...]) -> list[str]:
-    """Return a line for each loss, with the exposures that use its model; a last one if none is used."""
+def loss_lines(plan: PlanView, losses: tuple[Loss, ...], readers: Sequence[ReaderSummary] = ()) -> list[str]:
+    """Return a line for each loss, with its uses outside of the project; a last one if no use is known."""
     lines = fit_lines([f"- {loss.text}{_used_by(plan, loss.model)}" for loss in losses], ROOM)
+    lines += [f"- ⚠️ {_project_name(one)} reads what goes: {_reader_words(one)}" for one in readers if one.takes]
     models = {loss.model for loss in losses}
-    if not losses or any(models & set(exposure.models) for exposure in plan.exposures):
+    if not losses or readers or any(models & set(exposure.models) for exposure in plan.exposures):
         return lines
     return [*lines, "", f"No exposure of the project names {'this model' if len(models) == 1 else 'these models'}."]
+
+
+def reader_blocks(readers: Sequence[ReaderSummary]) -> list[str]:
+    if not readers:
+        return []
+    lines = [f"- {_project_name(one)}: {_reader_words(one)}" for one in readers]
+    title = f"{count_noun(len(readers), 'other project')} {'reads' if len(readers) == 1 else 'read'} what changes"
+    blocks = ["\n".join([f"**{title}:**", "", *fit_lines(lines, ROOM)])]
+    rows = [_reading_row(one.name, reading) for one in readers for reading in one.readings]
+    if rows:
+        head, rule, *table = format_table(READING_HEAD, rows).split("\n")
+        shown = "\n".join([head, rule, *fit_lines(table, READINGS_ROOM, "| … and {} more | | | |")])
+        blocks.append(details_block("Their models and exposures by column", shown))
+    return ["\n\n".join(blocks)]
+
+
+def _project_name(summary: ReaderSummary) -> str:
+    return code(summary.name) if summary.name else "Another repository"
+
+
+def _reader_words(summary: ReaderSummary) -> str:
+    counts = ((summary.models, "model"), (summary.exposures, "exposure"))
+    parts = join_names([count_noun(number, noun) for number, noun in counts if number])
+    return (
+        f"{parts}, owned by {first_names([code(o) for o in summary.owners], READERS_MAX)}" if summary.owners else parts
+    )
+
+
+def _reading_row(project: str, reading: Reading) -> tuple[str, ...]:
+    names = first_names([code(name) for name in reading.columns], COLUMNS_MAX) or "any column"
+    what = f"{code(reading.reader)}{' (exposure)' if reading.is_exposure else ''}"
+    lost = "⚠️ " if reading.takes else ""
+    return (
+        f"{code(project)}: {what}",
+        code(reading.model),
+        f"{lost}{names}",
+        code(reading.owner) if reading.owner else "",
+    )
 
 
 def _used_by(plan: PlanView, model: str) -> str:

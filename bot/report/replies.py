@@ -64,7 +64,7 @@ def state_sentence(pull_view: Shown) -> str:
                 return f"{plan_text} is blocked: {inert_text(clip_text(plan.blockers[0].message))}{_plan_link(record)}"
             if outcome and outcome.is_too_costly:
                 return f"{plan_text} waits for `/approve-cost`; nothing was computed.{_plan_link(record)}"
-            loss = f"⚠️ {title}; " if (title := loss_title(find_losses(outcome))) else ""
+            loss = f"⚠️ {title}; " if (title := loss_title(find_losses(outcome), record.nearby.readers)) else ""
             work = f"{loss}{change_words(plan)}; computed: {work_words(plan)}"
             return f"{plan_text}: {work}. {promise_sentence(plan, outcome)}{_plan_link(record)}"
         case PullState.PLANNED:

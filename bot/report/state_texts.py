@@ -51,7 +51,7 @@ def plan_headline(pull_view: Shown) -> str:
     plan = outcome.plan if outcome else None
     if plan is None or not has_effect(plan):
         return "✅ No model changes"
-    loss = loss_title(find_losses(outcome))
+    loss = loss_title(find_losses(outcome), record.nearby.readers)
     is_held = bool(plan.blockers or (outcome and outcome.is_too_costly))
     effect = prod_words(plan, is_held=is_held, with_drops=not loss)
     facts = [f"the stack {effect}" if effect and below_name(record) else effect, rows_title(outcome)]
@@ -99,7 +99,7 @@ def promotion_headline(pull_view: Shown) -> str:
 
 
 def hold_headline(pull_view: Shown) -> str:
-    loss = loss_title(find_losses(pull_view.record.outcome))
+    loss = loss_title(find_losses(pull_view.record.outcome), pull_view.record.nearby.readers)
     return f"✋ Merged; promotion on hold{f' · ⚠️ {loss}' if loss else ''}"
 
 
@@ -166,7 +166,7 @@ def plan_status(pull_view: Shown) -> str:
     if plan and has_effect(plan):
         verdict = _verdict(record, promise_sentence(plan, outcome))
         if losses := find_losses(outcome):
-            lines = "\n".join(f"> {line}".rstrip() for line in loss_lines(plan, losses))
+            lines = "\n".join(f"> {line}".rstrip() for line in loss_lines(plan, losses, record.nearby.readers))
             return f"> [!WARNING]\n> **The merge takes something away from prod:**\n>\n{lines}\n>\n> {verdict}"
         is_ready = record.rules.decision.is_ok and not is_behind(record)
         return f"> [!{'TIP' if is_ready else 'IMPORTANT'}]\n> {verdict}"

@@ -17,6 +17,7 @@ from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.notifications.targets import open_notifications
+from mergeplan.bot.prod.other_catalogs import load_other_catalogs
 from mergeplan.bot.projects import keep_their_prods
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import server_config
@@ -77,6 +78,7 @@ def _end_in_order(context: BotContext) -> None:
 def run_service(settings: Settings) -> None:
     """Serve until SIGTERM or SIGINT; then hand jobs back and end children without loss."""
     check_for_service(settings)
+    load_other_catalogs(settings.other_catalogs)
     hide_process()
     start_logging(settings)
     context = build_context(settings)

@@ -24,6 +24,7 @@ from mergeplan.bot.metrics import JOBS
 from mergeplan.bot.prod.branches import reconcile_branches
 from mergeplan.bot.prod.catalog import reconcile_catalog
 from mergeplan.bot.prod.decide import sweep_is_due
+from mergeplan.bot.prod.other_catalogs import OtherCatalogs
 from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.projects import project_keys, repository_of
 from mergeplan.bot.pulls.reconcile import reconcile_pull
@@ -66,6 +67,7 @@ class Worker:
         self._paces: dict[str, Pace] = {}
         self._given_up: dict[str, str] = {}  # queue key: why; for a run that ends, the Action's
         self._held: set[str] = set()  # the queue keys that are worked on now
+        self._other_catalogs = OtherCatalogs(context)
         self._claiming = threading.Lock()  # two threads that claim at once would each see the other's key as free
         context.inbox.queue.add_listener(self._news.set)
 
@@ -305,6 +307,7 @@ class Worker:
             ("sweep", owner): partial(self._run_safely, partial(self._sweep_owner, owner))
             for owner in self._list_owners()
         }
+        jobs["catalogs", ""] = partial(self._run_safely, self._other_catalogs.fetch_due)
         self._apart.run(jobs, self.context.settings.sweep_seconds)
 
     def _list_owners(self) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ def begin_planning(record: PullRecord, start: PlanningStart) -> PullRecord:
         run=replace(earlier, id=start.run_id, progress="", fresh=False),
         environment=replace(record.environment, name=record.environment.name or start.environment),
         stack=replace(record.stack, planned_on=start.stack, is_level=True, changes=None, rows="", waits_since=0.0),
-        wishes=replace(record.wishes, again=False, overrides=overrides),
+        wishes=replace(record.wishes, again=False, sources_moved=False, overrides=overrides),
         rules=replace(record.rules, shows_deployments=start.shows_deployments),
     )
 
@@ -164,6 +164,12 @@ def wait_for_files(record: PullRecord, pull: Pull, progress: str) -> PullRecord:
 
 def request_plan(record: PullRecord) -> PullRecord:
     return replace(record, wishes=replace(record.wishes, again=True))
+
+
+def note_moved_sources(record: PullRecord) -> PullRecord:
+    """Ask for another plan of a head that has one, or will have: another project changed tables that it reads."""
+    has_plan = record.state in (PullState.PLANNING, PullState.PLANNED, PullState.FAILED)
+    return replace(record, wishes=replace(record.wishes, sources_moved=True)) if has_plan else record
 
 
 def cancel_planning(record: PullRecord, reason: str) -> PullRecord:

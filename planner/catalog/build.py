@@ -64,6 +64,7 @@ def build_catalog(sources: CatalogSources) -> Catalog:
         exposures=project.exposures,
         unopened=unopened,
         unused_columns=None if unopened else find_unused_columns(models, project.standalone),
+        default_catalog=project.catalogs.in_spark,
     )
 
 

@@ -161,6 +161,7 @@ class Catalog:
     exposures: tuple[Exposure, ...] = ()
     unopened: tuple[UnopenedModel, ...] = ()
     unused_columns: tuple[UnusedColumn, ...] | None = ()
+    default_catalog: str = ""  # as Spark calls it: of names of two parts; '' where it is not known
 
     @property
     def outside_tables(self) -> tuple[str, ...]:

@@ -146,6 +146,9 @@ class CatalogView(Data):
     revision: int = Field(default=0, description="of the environment; 0: nothing was promoted yet")
     promoted_at: str | None = Field(default=None, description="when it was promoted last, or null")
     made_at: str = Field(description="when the catalog was made")
+    default_catalog: str = Field(
+        default="", description='the catalog of names of two parts, as Spark calls it; `""`: not known'
+    )
     models: tuple[CatalogModelRow, ...] = Field(default=(), description="each model, parents first")
     exposures: tuple[CatalogExposureRow, ...] = Field(default=(), description="uses outside of the project")
     unused_columns: tuple[UnusedColumnRow, ...] | None = Field(

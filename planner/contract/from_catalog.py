@@ -22,6 +22,7 @@ def catalog_view(catalog: Catalog) -> rows.CatalogView:
         revision=catalog.revision,
         promoted_at=_format_moment(catalog.promoted_at),
         made_at=catalog.made_at.isoformat(),
+        default_catalog=catalog.default_catalog,
         models=tuple(model_row(model) for model in catalog.models.values()),
         exposures=tuple(
             rows.CatalogExposureRow(name=e.name, type=e.type, owner=e.owner, url=e.url, models=e.models)

@@ -54,6 +54,7 @@ def catalog_of(view: rows.CatalogView) -> Catalog:
         exposures=tuple(Exposure(row.name, row.models, row.type, row.owner, row.url) for row in view.exposures),
         unopened=tuple(UnopenedModel(Place(row.path, row.line), row.reason, row.models) for row in view.unopened),
         unused_columns=unused,
+        default_catalog=view.default_catalog,
     )
 
 

@@ -22,6 +22,7 @@ HOME = os.environ["MERGEPLAN_HOME"]
 STATE = f"{HOME}/scripted.json"
 os.makedirs(HOME, exist_ok=True)
 LOCK = os.open(f"{HOME}/scripted.lock", os.O_RDWR | os.O_CREAT)
+NO_COLUMNS: dict[str, Any] = {"added": [], "altered": [], "removed": [], "every": False}
 PARENTS = {"shop.totals": ["shop.orders"]}
 
 
@@ -146,7 +147,8 @@ def change_of(
     return {
         "name": name, "kind": "FULL", "path": "", "line": 1, "owner": "", "change": change, "category": category,
         "tags": knobs().get("tags", {}).get(name, []),
-        "rule": "text", "reason": reason, "columns": {"added": [], "altered": [], "removed": [], "every": False},
+        "rule": "text", "reason": reason,
+        "columns": NO_COLUMNS | knobs().get("columns", {}).get(name, {}),
         "recomputed": False, "checked": None, "skipped": False, "table": "", "shares": None, "intervals": [],
         "copies": [], "needed": [], "recorded": [], "lost": [], "first_load": False,
         "preview": False, "keeps": [], "estimate": estimate(change), "parents": [], "diff": "",
@@ -392,13 +394,20 @@ def write_catalog(path: str, state: dict[str, Any]) -> None:
     models = [
         {"name": name, "kind": "FULL", "path": f"models/{name}.sql", "line": 1, "owner": knobs().get("owner", ""),
          "definition": text, "query": text, "schedule": "@daily", "interval_unit": "day",
-         "columns": [{"name": "id", "type": "int", "description": "its number"}],
+         "columns": [{"name": "id", "type": "int", "description": "its number", "made_from": outside_columns(text)}],
+         "parents": sorted({end["model"] for end in outside_columns(text)}),
          "deployed": {"view": name, "table": f"{name}__1", "version": "1"}}
         for name, text in prod["models"].items()
     ]  # fmt: skip
     made = {"made_at": "2026-01-05T10:00:00+00:00", "promoted_at": "2026-01-05T09:00:00+00:00"}
     view = {"version": 1, "project": "shop", "environment": "prod", "revision": prod["revision"], "models": models}
     write(path, json.dumps(view | made))
+
+
+def outside_columns(text: str) -> list[dict[str, str]]:
+    """The columns that comments of a model name: `-- reads shop.orders.id`."""
+    names = [line.removeprefix("-- reads ").rpartition(".") for line in text.splitlines() if line[:9] == "-- reads "]
+    return [{"model": table, "column": column} for table, _, column in names]
 
 
 def main() -> None:

@@ -233,3 +233,16 @@ def test_a_forks_commit_is_let_in_for_all_projects_with_one_command(pair: Bench)
     pair.say(number, f"/ok-to-plan {head}", author="ann")
     assert {run.conclusion for run in pair.github.checks(SHOP, head).values()} == {"success"}
     assert (len(pair.calls("plan")), len(calls(pair, "plan"))) == (1, 2)
+
+
+def test_a_plan_names_what_the_other_project_reads_of_it(copy_bench: Callable[..., Bench]) -> None:
+    """In a public repository too: who reads the one reads the other."""
+    reader = {"ads/config.yaml": "gateways: {}\n", "ads/models/views.sql": "-- reads shop.orders.id\nSELECT 1 AS id\n"}
+    bench = copy_bench(project={**{f"shop/{path}": text for path, text in PROJECT.items()}, **reader},
+                       project_path="shop,ads")  # fmt: skip
+    bench.knobs(columns={"shop.orders": {"altered": ["id"]}})
+    number = bench.open({"shop/models/orders.sql": "SELECT 2 AS id WHERE true\n"})
+    bench.idle()
+
+    (summary,) = bench.record(number).nearby.readers
+    assert (summary.name, [reading.reader for reading in summary.readings]) == ("ads", ["shop.views"])

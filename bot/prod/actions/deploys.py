@@ -15,6 +15,7 @@ from mergeplan.bot.github.patience import is_passing
 from mergeplan.bot.prod.decide import may_retry
 from mergeplan.bot.prod.planner_calls import append_move
 from mergeplan.bot.prod.prod_pass import ProdPass
+from mergeplan.bot.prod.reading_pulls import replan_readers
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report import notices
@@ -97,6 +98,7 @@ def _promote_pull(current: ProdPass, record: PullRecord) -> str:
     moves = append_move(prod, revision, ended.outcome)
     current.update(lambda stored: replace(set_revision(stored, revision, plan_id), moves=moves))
     current.update_pull(record.number, partial(promote_deploy, lines=ended.lines, revision=revision))
+    replan_readers(current.context, current.repository, ended.outcome.plan)
     return ""
 
 

@@ -17,6 +17,7 @@ from mergeplan.bot.pull_parts import PlanBase, ProjectPlace, PullSource
 from mergeplan.bot.pulls.actions.run_stops import MOVED, RunStops
 from mergeplan.bot.pulls.actions.stacks import read_layer_changes
 from mergeplan.bot.pulls.arguments import model_files, plan_arguments, skips_backfill
+from mergeplan.bot.pulls.outside_readers import note_readers
 from mergeplan.bot.pulls.publish import Shower, end_checks, publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass, StackMerge
 from mergeplan.bot.pulls.radar import look_around
@@ -253,6 +254,7 @@ def _conclude_plan(current: PullPass, stops: RunStops, record: PullRecord, finis
     current.update(partial(conclude_run, result=result, used=stops.used, again=needs_replan))
     judge_plan(current)
     look_around(current.inbox, current.record)
+    note_readers(current.context, current.record)
     publish_record(current.inbox, current.gateway, current.record)
     log.info("plan_made", key=current.job.key, ok=ok, plan=outcome.plan.id if outcome.plan else "")
 

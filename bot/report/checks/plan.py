@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from mergeplan.bot.readers.impact import ReaderSummary
 from mergeplan.bot.report.checks.check import Check, CheckView, fit_summary, fit_title, make_annotations
-from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title
+from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title, reader_blocks
 from mergeplan.bot.report.markdown import CHECK_LIMIT
 from mergeplan.bot.report.models import COMPUTED, TO_COMPUTE, model_table
 from mergeplan.bot.report.offers import Offer
@@ -33,7 +35,8 @@ def plan_view(pull_view: Shown) -> CheckView:
     if outcome is None or changes_nothing(outcome):
         refused = refusal_words(outcome.plan if outcome else None)
         return CheckView(NAME, "Nothing to do", fit_summary(f"No model changes.\n\n{refused}".strip()))
-    view = _models_view(outcome, outcome.plan) if outcome.plan else _failure_view(outcome)
+    readers = pull_view.record.nearby.readers
+    view = _models_view(outcome, outcome.plan, readers) if outcome.plan else _failure_view(outcome)
     words = selection_words(pull_view.record)
     if not words or view.conclusion == "failure":
         return view
@@ -54,12 +57,14 @@ def _failure_view(outcome: PlannerOutcome) -> CheckView:
     )
 
 
-def _models_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
+def _models_view(outcome: PlannerOutcome, plan: PlanView, readers: Sequence[ReaderSummary]) -> CheckView:
     losses = find_losses(outcome)
     verb = "A merge would take" if plan.blockers else "The merge takes"
-    lost = "\n".join([f"**{verb} something away from prod:**", "", *loss_lines(plan, losses)]) if losses else ""
-    notes = (lost, skip_summary(plan), open_words(plan), refusal_words(plan))
-    warning = f"⚠️ {loss_title(losses)}; " if losses else ""
+    lost = (
+        "\n".join([f"**{verb} something away from prod:**", "", *loss_lines(plan, losses, readers)]) if losses else ""
+    )
+    notes = (lost, *reader_blocks(readers), skip_summary(plan), open_words(plan), refusal_words(plan))
+    warning = f"⚠️ {loss_title(losses, readers)}; " if losses else ""
     work = COMPUTED if outcome.applied else TO_COMPUTE
     title = f"{warning}{change_words(plan)}; {work.lower()}: {work_words(plan)}".replace("`", "")
     text = "\n\n".join([*filter(None, notes), model_table(plan.models, CHECK_LIMIT - 12_000, work=work)]) + "\n"

@@ -52,9 +52,13 @@ def promotion_view(pull_view: Shown) -> CheckView:
     after = f" after {below_name(record)}, or together with it" if below_name(record) else ""
     effect = f"the stack {prod_words(plan)}" if after else prod_words(plan)
     ready = "" if is_behind(record) else f"Ready{after}: " if allowed else f"Ready{after} when it is allowed: "
-    title = f"⚠️ {loss_title(losses)} by the merge".replace("`", "") if losses else f"{ready}{effect}"
+    title = (
+        f"⚠️ {loss_title(losses, record.nearby.readers)} by the merge".replace("`", "") if losses else f"{ready}{effect}"
+    )
     promise = stack_promise(record, promise_sentence(plan, outcome))
-    text = "\n".join([promise, "", *loss_lines(plan, losses), *([""] if losses else []), *_view_lines(plan)])
+    text = "\n".join(
+        [promise, "", *loss_lines(plan, losses, record.nearby.readers), *([""] if losses else []), *_view_lines(plan)]
+    )
     return CheckView(NAME, fit_title(title), fit_summary(text))
 
 

@@ -91,3 +91,15 @@ def test_a_freeze_knows_its_zone_and_when_it_begins_and_ends() -> None:
     assert frozen_until((weekend, days), datetime(2026, 11, 25, tzinfo=UTC)) is None
     assert days.span(datetime(2026, 12, 20, 4, 59, tzinfo=UTC)) is None
     assert days.span(datetime(2026, 12, 20, 5, tzinfo=UTC)) is not None
+
+
+def test_an_owner_of_each_reader_in_another_project_is_needed() -> None:
+    """Of a view downstream too, which computes nothing; one approval for all that the same people own."""
+    view = ModelChange(name="shop.view", change="indirect", category="indirect_breaking")
+    plan = PLAN.model_copy(update={"models": (ORDERS, TOTALS, view)})
+    readers = {"shop.orders": [("acme/fin",), ("acme/fin",)], "shop.view": [("bob",), ()]}
+    rule = ReviewRule(reader_owners=True)
+
+    assert [need.approvers for need in collect_needs((rule,), plan, {}, readers).needs] == [("acme/fin",), ("bob",), ()]
+    assert collect_needs((replace(rule, models=("shop.totals",)),), plan, {}, readers).needs == ()
+    assert collect_needs((ReviewRule(code_owners=True),), plan, {}, readers).needs == ()

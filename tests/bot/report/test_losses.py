@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from mergeplan.bot.readers.impact import ReaderSummary, Reading
 from mergeplan.bot.report.checks.table import checks
 from mergeplan.bot.report.comment import plan_comment
-from mergeplan.bot.report.losses import find_losses, is_narrowed, loss_title
+from mergeplan.bot.report.losses import Loss, find_losses, is_narrowed, loss_title, reader_blocks
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import headline
 from tests.bot.report.test_comment import run_lines, show
@@ -91,3 +92,23 @@ def test_a_dropped_table_is_counted_once_in_the_headline() -> None:
         "### ⚠️ Drops 1 table and 1 column · replaces 1 table of prod · "
     )
     assert headline(show_losses(removed)).startswith("### ⚠️ Drops table `shop.old` · 0 rows")
+
+
+def test_a_title_says_that_other_projects_read_what_goes() -> None:
+    loss = Loss("shop.orders", "column", "drops column `id` of `shop.orders`")
+    readers = (ReaderSummary("acme/finance", models=1, takes=True), ReaderSummary(models=2), ReaderSummary(takes=True))
+
+    assert loss_title((loss,), readers) == "Drops column `id` of `shop.orders`, which 2 other projects read"
+    assert loss_title((loss,), readers[1:2]) == "Drops column `id` of `shop.orders`"
+    assert loss_title((), readers) == ""
+
+
+def test_readers_without_a_name_are_counted_and_no_text_of_theirs_is_markdown() -> None:
+    reading = Reading("fin.`x`", "shop.orders", ("id",), owner="<b>@ann</b>")
+    named = ReaderSummary("acme/finance", 1, owners=("<b>@ann</b>",), readings=(reading,))
+    (block,) = reader_blocks((named, ReaderSummary(models=2, exposures=1)))
+
+    assert "- Another repository: 2 models and 1 exposure" in block
+    assert "**2 other projects read what changes:**" in block
+    assert "`<b>@ann</b>`" in block.replace("\u200b", "")
+    assert reader_blocks(()) == []
