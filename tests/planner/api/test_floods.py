@@ -125,6 +125,13 @@ def test_a_job_of_another_project_is_none(tmp_path: Path) -> None:
     assert (statuses, acts) == ({404}, {404})
 
 
+def read_start(stream: socket.socket) -> bytes:
+    """The first bytes of an answer; none of a connection that went beyond its peer's share."""
+    with contextlib.suppress(ConnectionError):
+        return stream.recv(15)
+    return b""
+
+
 @pytest.mark.prove
 def test_a_thousand_event_streams_leave_others_their_answers(tmp_path: Path) -> None:
     with start(tmp_path, "import time; time.sleep(600)") as server, contextlib.ExitStack() as stack:
@@ -133,9 +140,10 @@ def test_a_thousand_event_streams_leave_others_their_answers(tmp_path: Path) -> 
         streams = []
         for _ in range(1_000):
             stream = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=60))
-            stream.sendall(request)
+            with contextlib.suppress(ConnectionError):
+                stream.sendall(request)
             streams.append(stream)
-        first = [stream.recv(15) for stream in streams]
+        first = [read_start(stream) for stream in streams]
         began = time.monotonic()
         catalog = httpx.get(f"{server.url}/healthz", timeout=60)
         opened = sum(line.endswith(b"200 ") or b" 200" in line for line in first)

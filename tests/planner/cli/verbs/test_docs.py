@@ -113,7 +113,9 @@ def test_the_search_finds_columns_and_words_in_a_browser(shop: CommandLine, tmp_
         [str(CHROMIUM), *flags, "--virtual-time-budget=3000", address], capture_output=True, text=True, check=True
     ).stdout
 
-    rows = re.findall(r'<li( hidden="")?><a href="[^"]+"><code>(shop\.\w+)</code></a> <span class="badge', page)
+    rows = re.findall(
+        r'<li( hidden="")?><div class="what"><a href="[^"]+"><code>(shop\.\w+)</code></a> <span class="badge', page
+    )
     assert [name for is_hidden, name in rows if not is_hidden] == ["shop.daily"]
     assert '<p class="hit">price</p>' in page
     assert "1 of 5" in page
