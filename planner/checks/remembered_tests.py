@@ -34,7 +34,7 @@ from mergeplan.planner.versions import mergeplan_version, pyspark_version
 # Fields that describe a model without changing what its query returns. Any other field counts.
 _BESIDE = frozenset(
     """path line source text_line cron allow_partials start start_moves start_text end description owner tags audits
-    ignored_rules materialization""".split()
+    ignored_rules freshness materialization""".split()
 )
 _DEFAULTS = "spark-defaults.conf"
 # Code that Spark loads and that no digest covers: it may change what a query returns.
