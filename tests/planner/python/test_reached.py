@@ -161,6 +161,10 @@ def test_code_that_comes_at_other_code_by_a_detour_counts_it(code: str) -> None:
         "from lib.near import *",
         "@doubled.getter\ndef another():\n    pass",
         "LOW = sorted(LIMITS, key=doubled)",
+        "class Shelf:\n    LIMITS['low'] = 2",
+        "from enum import Enum\nclass Side(Enum):\n    LOW = 2\n    def __init__(self, x):\n        LIMITS['low'] = x",
+        "def another(x: doubled(2)):\n    pass",
+        "low: doubled(2) = 1",
         "class Shelf:\n    def __class_getitem__(cls, key):\n        return key\nbook = Shelf[1]",
     ],
 )
