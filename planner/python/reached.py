@@ -38,7 +38,12 @@ SEEKING_ATTRIBUTES = frozenset(
 CALLED = ("table", "resolve_table")
 # strings in which a table may be named regardless of the environment
 QUERIED = ("fetchdf", "fetch_pyspark_df", "sql", "table")
-EVALUATED = ("query", "eval")  # of pandas: their texts read the variables around the call
+EVALUATED = (
+    "query",
+    "eval",
+    "evaluate",
+    "sql",
+)  # of pandas, numexpr, duckdb: texts that read variables around the call
 WORD = re.compile(r"[^\W\d]\w*")
 PROSE = re.compile(r"[@\s]")  # no path, no name of a column
 DOTTED = re.compile(r"\b[A-Za-z_]\w*\.[A-Za-z_]\w*\b")
@@ -271,7 +276,8 @@ def _record_call(walk: _Walk, module: Module, call: ast.Call) -> None:
     if not isinstance(call.func, ast.Attribute):
         return
     method, receiver = call.func.attr, chain_of(call.func.value)
-    if method in EVALUATED and not any(
+    is_sparks = method == "sql" and (not call.args or (receiver or [""])[-1].endswith("spark"))
+    if (method in EVALUATED and not is_sparks) and not any(
         isinstance(argument, ast.Constant) and PROSE.search(str(argument.value)) for argument in call.args
     ):
         for name in (*module.defined, *module.imports):  # any of which a text that is not followed may name

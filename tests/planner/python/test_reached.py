@@ -133,6 +133,8 @@ def test_an_edit_of_what_is_not_reached_does_not_count(path: str, old: str, new:
         "return context.frame.query(name)",
         "import duckdb\n    return duckdb.sql('FROM helpers')",
         "return pandas.eval('helpers')",
+        "return numexpr.evaluate('helpers*2')",
+        "return polars.sql(name)",
         "try:\n        1 / 0\n    except Exception as e:\n        return e.__traceback__.tb_frame.f_globals[name]",
     ],
 )
