@@ -18,6 +18,7 @@ from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import (
+    excepts_fields,
     expands_aliases,
     has_captured_alias,
     has_misread_names,
@@ -110,7 +111,7 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
     tree = normalize_query(tree)
-    unknown = any(columns is None for columns in schemas.values())
+    unknown = any(columns is None for columns in schemas.values()) or excepts_fields(tree)
     if unknown or has_captured_alias(tree, schemas) or pivots_joins(tree) or expands_aliases(tree):
         return _Analysis(_unknown_shape(sql, tree, names))
     try:

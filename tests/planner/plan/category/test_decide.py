@@ -411,3 +411,12 @@ def test_readers_of_what_orc_holds_otherwise_follow_a_table_into_its_files(
 
     assert changes["s.t"].rule == rule
     assert {name for name, change in changes.items() if change.recomputed} == recomputed
+
+
+@pytest.mark.parametrize(("one", "other"), [("* EXCEPT (m.p)", "* EXCEPT (m.q)"), ("a.* EXCEPT (m.p)", "a.*")])
+def test_a_star_without_a_field_of_a_struct_is_not_the_star_without_another(one: str, other: str) -> None:
+    raw = external("s.raw", "id m")
+    sides = (project(raw, model("s.t", f"SELECT {stars} FROM s.raw AS a")) for stars in (one, other))
+    changes = change_of(*sides)
+
+    assert changes["s.t"].recomputed
