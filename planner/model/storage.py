@@ -14,3 +14,7 @@ class Storage:
     table_format: str = ""
     partitioned_by: tuple[str, ...] = ()  # columns and expressions over them, in Spark SQL
     clustered_by: tuple[str, ...] = ()  # columns that rows are sorted by within files
+
+    @property
+    def form(self) -> str:
+        return self.table_format or self.storage_format

@@ -32,6 +32,7 @@ PURE_BASES = frozenset(
     typing.Protocol t.Protocol Generic str int float dict list tuple""".split()
 )
 CALLED_BY_CLASSES = ("__class_getitem__", "__init_subclass__", "__set_name__")  # without a visible call
+CALLED_BY_ENUMS = ("__new__", "__init__", "_generate_next_value_")  # for each member, when the class is defined
 OURS = frozenset({"sqlmesh", "mergeplan"})  # the packages that a project imports for models and macros
 BUILTINS = frozenset(dir(builtins))
 _WELL_KNOWN = sys.stdlib_module_names | OURS | {"sqlglot", "pyspark", "pandas", "numpy"}
@@ -117,9 +118,10 @@ def _note_statement(statement: ast.stmt, module: str, package: bool, facts: _Fou
                 assert isinstance(target, ast.Name)
                 facts.defined.setdefault(target.id, []).append(statement)
             facts.acts = facts.acts or not _makes_a_value(value, facts)
-        case ast.AnnAssign(target=ast.Name(id=name), value=annotated_value):
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=annotated_value):
             facts.defined.setdefault(name, []).append(statement)
-            facts.acts = facts.acts or (annotated_value is not None and not _makes_a_value(annotated_value, facts))
+            evaluated = [part for part in (annotation, annotated_value) if part is not None]
+            facts.acts = facts.acts or not all(_makes_a_value(part, facts) for part in evaluated)
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             pass
         case ast.If(test=test, orelse=[]) if ast.unparse(test) in _NEVER:
@@ -165,9 +167,12 @@ def says_only(decorator: ast.expr, imports: Mapping[str, Iterable[Import]], name
 
 
 def _is_quiet_function(node: ast.FunctionDef | ast.AsyncFunctionDef, facts: _Found, *, member: bool = False) -> bool:
-    defaults = [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
+    signature = node.args
+    arguments = [*signature.posonlyargs, *signature.args, *signature.kwonlyargs, signature.vararg, signature.kwarg]
+    annotations = [node.returns, *(argument.annotation for argument in arguments if argument is not None)]
+    evaluated = (*signature.defaults, *signature.kw_defaults, *annotations)
     quiet = all(_is_quiet_decorator(decorator, facts, member=member) for decorator in node.decorator_list)
-    return quiet and all(_makes_a_value(default, facts) for default in defaults)
+    return quiet and all(_makes_a_value(part, facts) for part in evaluated if part is not None)
 
 
 def _is_quiet_decorator(node: ast.expr, facts: _Found, *, member: bool = False) -> bool:
@@ -186,17 +191,18 @@ def _is_quiet_class(node: ast.ClassDef, facts: _Found) -> bool:
         return False
     if not all(_is_quiet_decorator(decorator, facts) for decorator in node.decorator_list):
         return False
-    return all(_is_quiet_member(member, facts) for member in node.body)
+    called = (*CALLED_BY_CLASSES, *(CALLED_BY_ENUMS if any(base.endswith("Enum") for base in bases) else ()))
+    return all(_is_quiet_member(member, facts, called) for member in node.body)
 
 
-def _is_quiet_member(node: ast.stmt, facts: _Found) -> bool:
+def _is_quiet_member(node: ast.stmt, facts: _Found, called: tuple[str, ...]) -> bool:
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            return node.name not in CALLED_BY_CLASSES and _is_quiet_function(node, facts, member=True)
-        case ast.Assign(value=value):
+            return node.name not in called and _is_quiet_function(node, facts, member=True)
+        case ast.Assign(targets=targets, value=value) if all(isinstance(target, ast.Name) for target in targets):
             return _makes_a_value(value, facts)
-        case ast.AnnAssign(value=value):
-            return value is None or _makes_a_value(value, facts)
+        case ast.AnnAssign(target=ast.Name(), annotation=annotation, value=value):
+            return all(_makes_a_value(part, facts) for part in (annotation, value) if part is not None)
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             return True
     return False

@@ -32,11 +32,20 @@ SEEKING = frozenset(
 SEEKING_ATTRIBUTES = frozenset(
     """_getframe _current_frames modules __globals__ __dict__ __subclasses__ __doc__ __code__ __closure__ __import__
     __getattribute__ __mro__ __bases__ __builtins__ __func__ __self__ settrace setprofile meta_path path_hooks
-    __loader__ __spec__""".split()
+    __loader__ __spec__ __traceback__ exc_info tb_frame f_globals f_locals f_builtins f_back gi_frame cr_frame
+    ag_frame""".split()
 )
 CALLED = ("table", "resolve_table")
 # strings in which a table may be named regardless of the environment
 QUERIED = ("fetchdf", "fetch_pyspark_df", "sql", "table")
+EVALUATED = (
+    "query",
+    "eval",
+    "evaluate",
+    "sql",
+)  # of pandas, numexpr, duckdb: texts that read variables around the call
+WORD = re.compile(r"[^\W\d]\w*")
+PROSE = re.compile(r"[@\s]")  # no path, no name of a column
 DOTTED = re.compile(r"\b[A-Za-z_]\w*\.[A-Za-z_]\w*\b")
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -199,6 +208,7 @@ def _follow_code(walk: _Walk, module: Module, node: Code) -> None:
                 _note_seeking(walk, Place(module.path, statement.lineno), imported.module.split(".")[0], imported.name)
                 if bound == "*" and imported.module in walk.modules:
                     _count_module(walk, imported.module)
+    docs = {id(part.value) for part in ast.walk(node) if isinstance(part, ast.Expr)}
     inner: set[int] = set()  # the parts of chains that were followed as one
     for child in ast.walk(node):
         match child:
@@ -216,6 +226,10 @@ def _follow_code(walk: _Walk, module: Module, node: Code) -> None:
                 _record_call(walk, module, child)
             case ast.Constant(value=str() as text) if text.startswith("__") and text in SEEKING_ATTRIBUTES:
                 walk.seek(text, Place(module.path, child.lineno))
+            case ast.Constant(value=str() as text) if id(child) not in docs and PROSE.search(text):
+                # `frame.query("x > @LIMIT")` and `duckdb.sql("FROM rates")` read what the text names
+                for word in sorted({*WORD.findall(text)} & {*module.defined, *module.imports, *local}):
+                    _count_chain(walk, module, local, [word], child.lineno)
 
 
 def _note_seeking(walk: _Walk, place: Place, *names: str) -> None:
@@ -258,10 +272,16 @@ def _take_attributes(walk: _Walk, name: str, rest: list[str]) -> None:
 
 
 def _record_call(walk: _Walk, module: Module, call: ast.Call) -> None:
-    """Record the table that `context.table("a.b")` names."""
+    """Record the table that `context.table("a.b")` names, and count what a computed expression may read."""
     if not isinstance(call.func, ast.Attribute):
         return
     method, receiver = call.func.attr, chain_of(call.func.value)
+    is_sparks = method == "sql" and (not call.args or (receiver or [""])[-1].endswith("spark"))
+    if (method in EVALUATED and not is_sparks) and not any(
+        isinstance(argument, ast.Constant) and PROSE.search(str(argument.value)) for argument in call.args
+    ):
+        for name in (*module.defined, *module.imports):  # any of which a text that is not followed may name
+            _count_chain(walk, module, {}, [name], call.lineno)
     table_argument = call.args[0] if call.args else next((k.value for k in call.keywords if k.arg == "name"), None)
     table_argument = (
         _constant_value(module, table_argument.id) if isinstance(table_argument, ast.Name) else table_argument

@@ -11,12 +11,14 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from mergeplan.planner.fingerprint import encode_text
+from mergeplan.planner.intervals import UNITS
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import (
+    excepts_fields,
     expands_aliases,
     has_captured_alias,
     has_misread_names,
@@ -35,6 +37,7 @@ from mergeplan.planner.semantics.query.time_locality import (
     TimeDependence,
     depends_on_batch,
     interval_filters,
+    needs_whole_days,
     time_dependence,
 )
 from mergeplan.planner.semantics.query.unique import Keys, keys_of
@@ -108,7 +111,7 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
     tree = normalize_query(tree)
-    unknown = any(columns is None for columns in schemas.values())
+    unknown = any(columns is None for columns in schemas.values()) or excepts_fields(tree)
     if unknown or has_captured_alias(tree, schemas) or pivots_joins(tree) or expands_aliases(tree):
         return _Analysis(_unknown_shape(sql, tree, names))
     try:
@@ -128,7 +131,10 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     counts.
     """
     own_parent = _build_own_parent(model, parents, memory) if model.reads_itself else {}
-    shape = shape_of(model.sql, {**parents, **own_parent}, model.by_time.time_column, memory)
+    time_column = model.by_time.time_column
+    shape = shape_of(model.sql, {**parents, **own_parent}, time_column, memory)
+    if shape.whole_days and UNITS[model.cron.unit] < UNITS["day"]:
+        shape = replace(shape, by_batch=True, volatile_rows=shape.volatile_rows or bool(time_column), day=None)
     if model.kind.is_embedded:
         shape = _add_spelling(shape, model.sql, parents)
     by_rules = not model.statements.shaping and all(key in RULED for key, _ in model.settings)
@@ -308,7 +314,7 @@ def _build_analysis(
         deep = _opaque_shape(written, columns, parents, "expressions nested that deep", by_day=by_day)
         return _Analysis(deep, certain=False)
     way, has_order = order_of(tree)
-    further = time_dependence(relation, time_column) if time_column else TimeDependence()
+    further = time_dependence(relation, time_column, short=False) if time_column else TimeDependence()
     shape = Shape(
         known=True,
         text=Digests().hash_texts(
@@ -326,7 +332,8 @@ def _build_analysis(
         bounded=interval_filters(relation) if time_column else {},
         day=further.day,
         reads_batch=is_dated,
-        by_batch=depends_on_batch(relation, time_column),
+        whole_days=needs_whole_days(relation, time_column),
+        by_batch=depends_on_batch(relation, time_column, short=False),
         types=tuple(
             (name, column_type) for name, value in relation.columns.items() if (column_type := reader_type(value))
         ),

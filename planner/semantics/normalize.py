@@ -246,5 +246,14 @@ def expands_aliases(tree: exp.Expr) -> bool:
     return False
 
 
+def excepts_fields(tree: exp.Expr) -> bool:
+    """Return True for `* EXCEPT (a.b)`, which takes a field out of a struct where `a` is no table."""
+    return any(name.find(exp.Dot) or getattr(name, "table", "") for name in _excepted_names(tree))
+
+
+def _excepted_names(tree: exp.Expr) -> list[exp.Expr]:
+    return [name for star in tree.find_all(exp.Star) for name in star.args.get("except_") or ()]
+
+
 def _bare_names(clause: exp.Expr) -> set[str]:
     return {column.name.lower() for column in clause.find_all(exp.Column) if not column.table}

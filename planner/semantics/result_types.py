@@ -23,6 +23,12 @@ PLAIN = frozenset(("string", "boolean", "date", *WHOLE))
 _MOMENTS = frozenset(("timestamp", "timestamp_ntz"))
 _FLOATS = frozenset(("float", "double"))
 _NUMBERS = frozenset((*WHOLE, *_FLOATS))
+# Types whose values are the same in files of a format. ORC sorts the keys of maps, and moves moments with fractions
+# before 1970 by a second; Iceberg makes small numbers INT.
+_ALIKE = {
+    "orc": PLAIN | _FLOATS | {"binary", "timestamp_ntz"},
+    "iceberg": (PLAIN - {"tinyint", "smallint"}) | _FLOATS | _MOMENTS | {"binary"},
+}
 _PICKS = frozenset("Max Min First Last FirstValue LastValue NthValue AnyValue ArgMax ArgMin Lag Lead".split())
 _OF_STRINGS = frozenset(
     """Upper Lower Trim Substring Replace Left Right Initcap RegexpReplace Pad SplitPart Reverse Repeat Translate
@@ -36,6 +42,10 @@ _ROUNDS = frozenset(("Round", "call bround"))
 _UP_OR_DOWN = frozenset(("Ceil", "Floor"))
 # units of intervals that contain no part of a day
 _DAYS = frozenset("DAY DAYS WEEK WEEKS MONTH MONTHS YEAR YEARS".split())
+
+
+def may_differ_in(form: str, type_: str | None) -> bool:
+    return form in _ALIKE and type_ not in _ALIKE[form] and not (type_ or "").startswith("decimal(")
 
 
 def is_of_alike(type_: str | None) -> bool:

@@ -54,6 +54,7 @@ class Shape:
     unresolved: str | None = None
     named: frozenset[str] = frozenset()  # the columns that its text names, of whatever table
     reads_batch: bool = True  # it has dates of the interval
+    whole_days: bool = False  # `volatile` and `by_batch` hold only for intervals of whole days
     by_batch: bool = True  # what it returns for two intervals may differ from what it returns for both as one
     obstacle: str = ""  # the construct because of which there is no `relation`, as a noun phrase
     spelled: str = ""  # the text of an embedded query whose star returns names of another one, in an unknown case

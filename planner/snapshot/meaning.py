@@ -12,7 +12,7 @@ from mergeplan.planner.naming import ColumnName, partition_text
 from mergeplan.planner.semantics.audited_keys import Keys
 from mergeplan.planner.semantics.columns import names_with_capitals
 from mergeplan.planner.semantics.digests import TableDigest
-from mergeplan.planner.semantics.result_types import PLAIN
+from mergeplan.planner.semantics.result_types import PLAIN, may_differ_in
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.schedule_rows import batch_decides
@@ -41,7 +41,7 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
     meaning = meaning if model.kind.is_stored else replace(meaning, order=table_digest.order)
     meaning = _keep_spelling(model, meaning, shape.spelled) if model.kind.is_embedded else meaning
     meaning = _apply_declared_types(model, _apply_kind(model, meaning, began, shape), dict(shape.stated))
-    return _apply_properties(model, _add_history_columns(model, meaning))
+    return _apply_properties(model, _add_history_columns(model, _apply_files(model, meaning)))
 
 
 def _apply_properties(model: Model, meaning: Meaning) -> Meaning:
@@ -62,6 +62,19 @@ def _keep_spelling(model: Model, meaning: Meaning, spelled: str) -> Meaning:
         (name, _digest_parts("spelled", value, spelling) if spelling else value) for name, value, spelling in spellings
     )
     return replace(meaning, columns=tuple(columns), is_spelled=bool(spelled))
+
+
+def _apply_files(model: Model, meaning: Meaning) -> Meaning:
+    """Return the meaning of a table in whose format some values, or their types, are other ones."""
+    form, types = model.storage.form, dict(meaning.types)
+    if not model.kind.is_stored or model.kind.keeps_history or not may_differ_in(form, None):
+        return meaning  # a history is copied whatever its format becomes: computed again, it would be lost
+    rows = meaning.rows if meaning.columns else _digest_parts("in", form, meaning.rows)
+    columns = (
+        (name, _digest_parts("in", form, value) if may_differ_in(form, types.get(name)) else value)
+        for name, value in meaning.columns
+    )
+    return replace(meaning, rows=rows, columns=tuple(columns))
 
 
 def _table_keys(model: Model, shape: Shape) -> Keys:

@@ -18,6 +18,7 @@ from mergeplan.planner.tables.merge.unique_key import MERGE
 
 TIMES = ("timestamp", "timestamp_ntz", "date")  # the types of the time since which a version is in force
 HIDDEN = "mergeplan_part_{}"
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 BATCH = PartitionColumn("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 _WIDTH_FIRST = re.compile(r"\s*(?P<width>[0-9]+)\s*,\s*(?P<column>.+?)\s*", re.DOTALL)
@@ -108,7 +109,7 @@ def _build_part(model: Model, text: str, columns: tuple[Column, ...], number: in
     name = partition_column(text)
     if name in types:
         if types[name] in FOLDER_TYPES and not is_too_long(name, model.storage.table_format):
-            return PartitionColumn(name, types[name], _reject_empty_text(name, types[name]), hidden=False)
+            return PartitionColumn(name, types[name], _reject_null_folder(name, types[name]), hidden=False)
         return _build_hidden_column(quote_column(name), number)
     if unknown := sorted(_column_names(text) - types.keys()):
         hint = "Partition it by columns that its query returns."
@@ -149,14 +150,14 @@ def _build_hidden_column(expression: str, number: int) -> PartitionColumn:
     return PartitionColumn(HIDDEN.format(number), "string", f"if({text} = '', '(empty)', {text})", hidden=True)
 
 
-def _reject_empty_text(name: str, type_: str) -> str:
-    """Return the column with an error for an empty text, which would come back as NULL: both have the same folder."""
+def _reject_null_folder(name: str, type_: str) -> str:
+    """Return the column with an error for a text that would come back as NULL: both have the same folder."""
     column = quote_column(name)
     if type_ != "string":
         return column
-    message = f"`{name}` is empty in a row, and Spark would read it back as NULL, for the table is partitioned by it. "
-    error = literal(f"{message}Return NULL or another text.")
-    return f"if({column} = '', raise_error({error}), {column})"
+    message = f"`{name}` is empty in a row, or `{NULL_FOLDER}`, and Spark would read it back as NULL, for the table is "
+    error = literal(f"{message}partitioned by it. Return NULL or another text.")
+    return f"if({column} IN ('', '{NULL_FOLDER}'), raise_error({error}), {column})"
 
 
 def _partition_error(model: Model, message: str, hint: str) -> ProjectError:

@@ -18,11 +18,11 @@ from .shop import FILES, NOW, plan_and_apply, rows, write_shop
 pytestmark = pytest.mark.prove
 
 DAILY = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 7")
-TOTAL = FILES["models/total.sql"]
+TOTAL = FILES["models/total.sql"].replace("sum(price)", "CAST(sum(price) AS BIGINT)")  # of a known type
 
 
 def test_another_layout_copies_rows_and_computes_none(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
-    plan_and_apply(write_shop(tmp_path, daily=DAILY), engine, store)
+    plan_and_apply(write_shop(tmp_path, daily=DAILY, total=TOTAL), engine, store)
     orc = DAILY.replace("audits (", "storage_format orc,\n  physical_properties (compression = 'zlib'),\n  audits (")
     told = TOTAL.replace("kind FULL", "kind FULL, storage_format orc")
     events = list[Event]()
@@ -74,3 +74,12 @@ def test_nothing_is_copied_from_a_table_that_a_word_kept() -> None:
 def test_a_layout_that_cannot_be_is_an_error_at_its_line(said: str, told: str) -> None:
     with pytest.raises(ProjectError, match=told):
         parse_model(f"MODEL (name s.a, {said});\nSELECT 1 AS a", "models/a.sql", Defaults(NOW))
+
+
+def test_files_of_orc_hold_maps_and_old_moments_otherwise(engine: SparkEngine) -> None:
+    values, shown = "map('b', 1, 'a', 2) AS m, timestamp'1969-12-31 23:59:59.5' AS t", {}
+    for name in ("parquet", "orc"):
+        engine.fetch(f"CREATE TABLE default.{name} USING {name} AS SELECT {values}")
+        (shown[name],) = engine.fetch(f"SELECT array_join(map_keys(m), ' '), year(t) FROM default.{name}").rows
+
+    assert shown == {"parquet": ("b a", 1969), "orc": ("a b", 1970)}

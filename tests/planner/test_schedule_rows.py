@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.semantics.columns import shape_of
+from mergeplan.planner.intervals import Cron
+from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.semantics.columns import model_shape, shape_of
 from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.snapshot.schedule_rows import DECIDES, Decides
 from mergeplan.planner.state.store import StateStore
 from tests.conftest import empty
+from tests.planner.building import model
 from tests.planner.daily import Daily
 
 NEVER = Decides.NEVER
@@ -30,6 +33,9 @@ DAYS = "FROM raw.items WHERE at BETWEEN @start_date AND @end_date"
 LOCAL, WINDOW = f"SELECT id, name, at {DAYS}", f"SELECT id, at, COUNT(*) OVER () AS n {DAYS}"
 GROUPS = f"SELECT id, MAX(at) AS at, COUNT(*) AS n {AGAIN} GROUP BY id"
 UNDATED = "SELECT id, name, at FROM raw.items"
+HOURS = "FROM raw.hours WHERE ts BETWEEN @start_ts AND @end_ts"  # several in a day
+BY_DAY = f"SELECT CAST(ts AS DATE) AS id, COUNT(*) AS n {HOURS} GROUP BY CAST(ts AS DATE)"
+OVER_DAY = f"SELECT ts AS at, COUNT(*) OVER (PARTITION BY ts::date) AS n {HOURS}"
 TIME = "kind INCREMENTAL_BY_TIME_RANGE (time_column at{})"
 KEY = "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id{})"
 NULL_KEY = "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, name){})"
@@ -39,6 +45,7 @@ FOUR_HOURS = ", cron '0 */4 * * *'"
 WHOLE, VIEW = "kind FULL{}", "kind VIEW{}"
 READS_END = "SELECT COUNT(*) AS n, @end_ts AS until FROM raw.items WHERE at <= @end_date"
 READS_START = "SELECT COUNT(*) AS n, @start_ds AS since FROM raw.items"
+HALF_DAYS = ", batch_size 12), cron '@hourly'"
 SIZE, MATCHED = ", batch_size 1", ", when_matched (WHEN MATCHED THEN UPDATE SET target.n = target.n + source.n)"
 
 
@@ -60,6 +67,8 @@ EDITS = {
     "time_window": Edit("batch_size", TIME, WINDOW, "", SIZE, True),
     "time_limit": Edit("batch_size", TIME, f"{LOCAL} ORDER BY id LIMIT 1", "", SIZE, True),
     "key": Edit("batch_size", KEY, LOCAL, "", SIZE, False),
+    "key_hours": Edit("batch_size", KEY.replace("{})", "{}"), BY_DAY, "), cron '@hourly'", HALF_DAYS, True),
+    "time_hours": Edit("batch_size", TIME.replace("{})", "{}"), OVER_DAY, "), cron '@hourly'", HALF_DAYS, True),
     "key_groups": Edit("batch_size", KEY, GROUPS, "", SIZE, True),
     "key_counts": Edit("batch_size", KEY.format(f"{MATCHED}{{}}"), GROUPS, ", batch_size 2", SIZE, True),
     "key_window": Edit("batch_size", KEY, WINDOW, "", SIZE, True),
@@ -130,7 +139,11 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, shared_engine: SparkEngine
     shop.has(*ITEMS)
     twice = " UNION ALL ".join(f"SELECT id, date'2026-01-0{day}' AS at FROM raw.items" for day in (1, 2, 3))
     shared_engine.fetch(f"CREATE OR REPLACE VIEW raw.twice AS {twice}")
-    shop.external = scratch.external = "\n- name: raw.twice\n  columns: {id: int, at: date}\n"
+    hours = "SELECT id, CAST(at AS TIMESTAMP) + make_dt_interval(0, id * 6) AS ts FROM raw.items"
+    shared_engine.fetch(f"CREATE OR REPLACE VIEW raw.hours AS {hours} WHERE id < 4")
+    twice_columns, hours_columns = "columns: {id: int, at: date}", "columns: {id: int, ts: timestamp}"
+    external = f"\n- name: raw.twice\n  {twice_columns}\n- name: raw.hours\n  {hours_columns}\n"
+    shop.external = scratch.external = external
     tables = []
     for edited in (False, True):
         shop.run("2026-01-04", *models("shop", edited=edited)).raise_failure()
@@ -171,8 +184,8 @@ def test_days_that_a_plan_leaves_out_are_filled_by_the_next_run(
     edited = f"MODEL (name shop.t, {TIME.format('')}, start '2026-01-01');\n{LOCAL}"
     daily.has(*ITEMS)
     shown = []
-    for model in (edited.replace(", start", f"{before}, start"), edited, edited):  # the last is no edit, but a run
-        daily.run("2026-01-03", model).raise_failure()
+    for text in (edited.replace(", start", f"{before}, start"), edited, edited):  # the last is no edit, but a run
+        daily.run("2026-01-03", text).raise_failure()
         shown.append(daily.rows("shop.t"))
 
     assert shown[0] == shown[1] and len({row[2] for row in shown[1]}) == days
@@ -207,3 +220,27 @@ def test_a_query_says_whether_what_a_batch_covers_shows_in_its_rows(query: str, 
     shape = shape_of(query, {"raw.items": Parent(("id", "name", "at"))})
 
     assert shape.by_batch == by_batch
+
+
+@pytest.mark.parametrize("time_column", ["", "at"])
+@pytest.mark.parametrize(
+    ("cron", "partition", "by_batch"),
+    [
+        ("@hourly", "ts::date", True),
+        ("@hourly", "TO_DATE(ts)", True),
+        ("@hourly", "CAST(ts AS STRING)", False),
+        ("@daily", "ts::date", False),
+        ("@daily", "TRY_CAST(ts AS INT)", True),
+    ],
+)
+def test_batches_of_hours_show_where_rows_of_a_day_are_taken_together(
+    cron: str, partition: str, by_batch: bool, time_column: str
+) -> None:
+    kind = Kind.INCREMENTAL_BY_TIME_RANGE if time_column else Kind.INCREMENTAL_BY_UNIQUE_KEY
+    query = f"SELECT ts AS at, COUNT(*) OVER (PARTITION BY {partition}) AS n {HOURS}"
+    shape = model_shape(
+        model("s.t", query, kind, cron=Cron(cron), time_column=time_column), {"raw.hours": Parent(("id", "ts"))}
+    )
+
+    assert shape.by_batch == by_batch
+    assert bool(shape.volatile_rows or shape.volatile) == (by_batch and bool(time_column))

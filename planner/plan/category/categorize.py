@@ -27,8 +27,10 @@ from mergeplan.planner.plan.category.reasons import (
 )
 from mergeplan.planner.plan.change import Category, Columns
 from mergeplan.planner.semantics.digests import SORTED, TableDigest
+from mergeplan.planner.semantics.result_types import may_differ_in
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.spark.spark_settings import default_of
+from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.schedule_rows import Decides, batch_decides, decides
 
 UNTOUCHED = Columns()
@@ -144,7 +146,9 @@ def reach_verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None
         return own_verdict if is_unchanged else _parents_verdict(old, new, causes, touched, edit_text)
     edit = _build_edit(old, new, causes, middle_side)
     if own_verdict.rule in ("kind-changed", "settings-changed", "seed-content"):
-        return _settings_verdict(own_verdict, touched, reordered, edit)
+        verdict = _settings_verdict(own_verdict, touched, reordered, edit)
+        is_moved = layout_settings(old.model) != layout_settings(new.model)
+        return _layout_changed(old, new) if verdict.category is Category.EQUIVALENT and is_moved else verdict
     if is_unchanged:
         return _same_query(old, new, edit)
     return _query_changed(old, new, touched, reordered, edit)
@@ -225,6 +229,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
     """Return the verdict on the edit itself; `BREAKING` is a placeholder until the rows are compared."""
     settings = changed_settings(row_settings(old.model), row_settings(new.model))
     settings += [name for name in _schedule_changes(old, new) if name not in settings]
+    settings += _find_format(old, new)
     if "kind" in settings:
         reason = f"The kind changed from {old.model.kind} to {new.model.kind}"
         return Verdict(Category.BREAKING, "kind-changed", reason)
@@ -258,6 +263,21 @@ def _schedule_changes(old: Side, new: Side) -> list[str]:
     if (old.model.cron.text, old.model.cron.tz) != (new.model.cron.text, new.model.cron.tz):
         changed.append("cron")
     return [*changed, *(["interval_unit"] if old.model.cron.given_unit != new.model.cron.given_unit else [])]
+
+
+def _find_format(old: Side, new: Side) -> list[str]:
+    """Return the setting by which the table gets another format, if it may hold values that one of them changes."""
+    before, after = old.model.storage, new.model.storage
+    if before.form == after.form or not (old.model.kind.is_stored and new.model.kind.is_stored):
+        return []
+    types = dict(new.shape.types) if new.shape else {}
+    types |= {column.name: normalize_type(column.type) for column in new.model.columns}
+    names = (new.shape.columns if new.shape else ()) or ("",)
+    is_copied = new.model.kind.is_seed or new.model.kind.keeps_history
+    forms = () if is_copied else (before.form, after.form)
+    may_differ = any(may_differ_in(form, types.get(name)) for form in forms for name in names)
+    setting = "storage_format" if before.table_format == after.table_format else "table_format"
+    return [setting] if may_differ else []
 
 
 def _seed_reason(old: Seed | None, new: Seed | None) -> str:

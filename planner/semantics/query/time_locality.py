@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Source, Term, Value
 from mergeplan.planner.semantics.query.sources import Group, TableSource, Union
 
-# Conversions that keep the day: a cast of the filtered column is still the day of the row.
-_OF_THE_DAY = frozenset(("cast", "try cast", "TsOrDsToDate"))
+# Types to which a cast keeps the moment of the filtered column, and one that keeps its day.
+_MOMENTS = frozenset(("STRING", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
+_DAY = "DATE"
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,21 @@ class TimeDependence:
     day: tuple[str, str] | None = None
 
 
-def depends_on_batch(relation: Relation, time_column: str) -> bool:
+@dataclass(frozen=True)
+class _Time:
+    """The column that is filtered by dates. Unless intervals are `short`, its day is in no other interval."""
+
+    column: Ref
+    short: bool
+
+
+def depends_on_batch(relation: Relation, time_column: str, *, short: bool) -> bool:
     """Return True if a query may return other rows for two intervals than for both as one.
 
     A table with a time column takes only the rows of its interval, whatever else a batch returns. For any other table,
     both ends of the interval must bound the day.
     """
-    dependence = time_dependence(relation, time_column)
+    dependence = time_dependence(relation, time_column, short=short)
     if dependence.rows or dependence.outputs:
         return True
     if time_column or not has_dates(relation):
@@ -41,16 +50,16 @@ def depends_on_batch(relation: Relation, time_column: str) -> bool:
     return column not in interval_filters(relation).get(table, ())
 
 
-def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
+def time_dependence(relation: Relation, time_column: str, *, short: bool) -> TimeDependence:
     """Return the parts of a query that depend on the length of the intervals of a table.
 
-    `time_column` is that of the table, or '' if it has none.
+    `time_column` is that of the table, or '' if it has none. Intervals of less than a day are `short`.
     """
     if not has_dates(relation):
         return TimeDependence()  # without dates, every batch reads all rows
     block = relation.block
     if block.is_plain and isinstance(block.sources[0], Union):
-        return _union_dependence(relation, block.sources[0], time_column)
+        return _union_dependence(relation, block.sources[0], time_column, short)
     groups: list[Group] = []
     above: list[Value] = []
     # Down through GROUP BY and DISTINCT to the block that has the filter on the day.
@@ -58,7 +67,7 @@ def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
         above += block.where
         groups.append(block.sources[0])
         block = groups[-1].block
-    day = _find_day_column(block)
+    day = _find_day_column(block, short)
     time = relation.columns.get(time_column)
     folded = [part for group in groups for part in group.keys]
     # The time column must be the filtered column itself: else a row could belong to another day than it is loaded for.
@@ -71,12 +80,12 @@ def time_dependence(relation: Relation, time_column: str) -> TimeDependence:
     if any(_leaves_day(value, day) for value in (*above, *folded, *block.where)):
         return TimeDependence(rows=True)
     outputs = frozenset(name for name, value in relation.columns.items() if has_dates(value) or _leaves_day(value, day))
-    source = day.source
+    source = day.column.source
     assert isinstance(source, TableSource)
-    return TimeDependence(outputs, False, (source.name, str(day.inner)))
+    return TimeDependence(outputs, False, (source.name, str(day.column.inner)))
 
 
-def _union_dependence(relation: Relation, union: Union, time_column: str) -> TimeDependence:
+def _union_dependence(relation: Relation, union: Union, time_column: str, short: bool) -> TimeDependence:
     """Return the dependence of UNION ALL: each branch loads its own rows, so each must filter by the day."""
     names = list(relation.columns)
     dependences = []
@@ -84,14 +93,14 @@ def _union_dependence(relation: Relation, union: Union, time_column: str) -> Tim
         if len(branch.columns) != len(names) or (time_column and time_column not in names):
             return TimeDependence(rows=True)
         named = Relation(branch.block, dict(zip(names, branch.columns.values(), strict=True)))
-        dependences.append(time_dependence(named, time_column))
+        dependences.append(time_dependence(named, time_column, short=short))
     return TimeDependence(
         frozenset[str]().union(*(dependence.outputs for dependence in dependences)),
         any(dependence.rows for dependence in dependences),
     )
 
 
-def _find_day_column(block: Block) -> Ref | None:
+def _find_day_column(block: Block, short: bool) -> _Time | None:
     """Return the only column that is filtered by dates, or None if dates are used elsewhere or for two columns."""
     columns: dict[tuple[int, str], Ref] = {}
     for value in block.where:
@@ -105,7 +114,7 @@ def _find_day_column(block: Block) -> Ref | None:
     # see.
     if len(columns) != 1 or any(map(has_dates, (part for source in block.all_sources for part in source.parts))):
         return None
-    return next(iter(columns.values()))
+    return _Time(next(iter(columns.values())), short)
 
 
 def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None:
@@ -120,15 +129,20 @@ def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end")) -> R
     return None
 
 
-def _is_day(value: Part, day: Ref) -> bool:
+def _is_day(value: Part, day: _Time) -> bool:
     if isinstance(value, Ref):
-        if value.source is day.source:
-            return value.inner == day.inner
+        if value.source is day.column.source:
+            return value.inner == day.column.inner
         return isinstance(value.source, Group) and _is_day(value.inner, day)
-    return isinstance(value, Term) and value.op in _OF_THE_DAY and any(_is_day(part, day) for part in value.parts)
+    if not isinstance(value, Term) or not value.parts:
+        return False
+    kept = _MOMENTS if day.short else {*_MOMENTS, _DAY}
+    is_cast = value.op in ("cast", "try cast") and value.parts[1] in kept
+    is_date = value.op == "TsOrDsToDate" and not day.short
+    return (is_cast or is_date) and any(_is_day(part, day) for part in value.parts)
 
 
-def _leaves_day(part: Part, day: Ref) -> bool:
+def _leaves_day(part: Part, day: _Time) -> bool:
     """Return True if a value contains a window that is not partitioned by the day."""
     if isinstance(part, Ref):
         return isinstance(part.source, Group) and _leaves_day(part.inner, day)
@@ -157,6 +171,11 @@ def has_dates(part: Part) -> bool:
     # The last part of a window is the block of its rows, whose dates `_find_day_column` checks.
     own_parts = part.parts[:-1] if part.op == "window" else part.parts
     return any(map(has_dates, own_parts))
+
+
+def needs_whole_days(relation: Relation, time_column: str) -> bool:
+    """Return True if a query takes rows of a day together, which are of several intervals if these are shorter."""
+    return time_dependence(relation, time_column, short=True) != time_dependence(relation, time_column, short=False)
 
 
 def interval_filters(relation: Relation) -> Mapping[str, frozenset[str]]:

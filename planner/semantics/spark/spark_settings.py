@@ -26,7 +26,8 @@ def _one_of(*texts: str) -> str:
 _BESIDE_SQL = re.compile(
     r"""spark\.(acls|admin|app|authenticate|barrier|block|blockManager|broadcast|buffer|checkpoint|cleaner|closure|
     connect|cores|decommission|default|deploy|diskStore|dynamicAllocation|eventLog|excludeOnFailure|
-    files\.(maxPartitionBytes|openCostInBytes|overwrite|useFetchCache|fetchTimeout)|hadoop|history|hive|io|
+    files\.(maxPartitionBytes|openCostInBytes|overwrite|useFetchCache|fetchTimeout)|
+    hadoop(?!\.(orc|parquet|textinputformat|mapred\.input|mapreduce\.input)\.)|history|hive|io|
     jars\.(ivy|ivySettings|repositories|excludes)|kerberos|kryo|kryoserializer|kubernetes|launcher|listener|local|
     locality|log|logConf|logLineage|master|memory|metrics|modify|network|port|proxyUser|pyspark|python|r|rdd|redaction|
     reducer|repl|resources|rpc|scheduler|security|serializer|service|shuffle|speculation|ssl|stage|standalone|storage|
@@ -45,14 +46,14 @@ _OF_SQL = re.compile(
         rangeExchange|removeRedundant\w+|replaceHashWithSortAgg|reuseSubquery|topKSortFallbackThreshold|
         useObjectHashAggregateExec|usePartitionEvaluator)|
     expressionTreeChangeLog|extendedExplainProviders|
-    files\.(maxPartitionBytes|maxPartitionNum|maxRecordsPerFile|minPartitionNum|openCostInBytes|
-        supportSecondOffsetFormat)|
+    files\.(maxPartitionBytes|maxPartitionNum|maxRecordsPerFile|minPartitionNum|openCostInBytes)|
     filesourceTableRelationCacheSize|globalTempDatabase|
     hive\.(advancedPartitionPredicatePushdown|dropPartitionByName|filesourcePartitionFileCacheSize|gatherFastStats|thriftServer|
         manageFilesourcePartitions|metastore[\w.]*|tablePropertyLengthThreshold|version)|
     inMemoryColumnarStorage|inMemoryTableScanStatistics|join|leafNodeDefaultParallelism|lightweightPlanChangeValidation|
     limit|maven|maxBroadcastTableSize|maxConcurrentOutputFileWriters|maxMetadataStringLength|maxPlanStringLength|
-    maxSinglePartitionBytes|metadataCacheTTLSeconds|nameResolutionLog|objectHashAggregate|optimizer|
+    maxSinglePartitionBytes|metadataCacheTTLSeconds|nameResolutionLog|objectHashAggregate|
+    optimizer(?!\.(decorrelate|metadataOnly|scalarSubquery|wrapExists|enable(Csv|Json)Expression))|
     (orc|parquet|avro)\.(aggregatePushdown|columnar\w+|compression|deflate|filterPushdown|pushdown|xz|zstandard|
         output)|
     (csv|json|python)\.filterPushdown|parser\.(manageParserCaches|parserDfaCache\w+)|pipelines|planChange\w+|

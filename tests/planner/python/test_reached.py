@@ -129,6 +129,13 @@ def test_an_edit_of_what_is_not_reached_does_not_count(path: str, old: str, new:
         "__import__('helpers').unreached()",
         "import pydoc\n    return pydoc.locate('helpers').unreached()",
         "import helpers as h; x = [h]\n    return x[0].unreached()",
+        "return context.frame.query('x > @helpers.unreached()')",
+        "return context.frame.query(name)",
+        "import duckdb\n    return duckdb.sql('FROM helpers')",
+        "return pandas.eval('helpers')",
+        "return numexpr.evaluate('helpers*2')",
+        "return polars.sql(name)",
+        "try:\n        1 / 0\n    except Exception as e:\n        return e.__traceback__.tb_frame.f_globals[name]",
     ],
 )
 def test_code_that_comes_at_other_code_by_a_detour_counts_it(code: str) -> None:
@@ -156,6 +163,10 @@ def test_code_that_comes_at_other_code_by_a_detour_counts_it(code: str) -> None:
         "from lib.near import *",
         "@doubled.getter\ndef another():\n    pass",
         "LOW = sorted(LIMITS, key=doubled)",
+        "class Shelf:\n    LIMITS['low'] = 2",
+        "from enum import Enum\nclass Side(Enum):\n    LOW = 2\n    def __init__(self, x):\n        LIMITS['low'] = x",
+        "def another(x: doubled(2)):\n    pass",
+        "low: doubled(2) = 1",
         "class Shelf:\n    def __class_getitem__(cls, key):\n        return key\nbook = Shelf[1]",
     ],
 )
@@ -165,6 +176,15 @@ def test_a_module_whose_import_acts_counts_whole(acting: str) -> None:
     edited = {**FILES, "helpers.py": helpers.replace("return 1", "return 2")}
 
     assert trace_code(files, "models/a.py", "execute").digest != trace_code(edited, "models/a.py", "execute").digest
+
+
+def test_a_variable_that_only_a_text_of_pandas_names_counts() -> None:
+    model = "LIMIT = 5\n\ndef execute(context):\n    return context.fetchdf('SELECT 1 AS x').query('x > @LIMIT')\n"
+    digests = {
+        trace_code({"models/a.py": model.replace("5", limit)}, "models/a.py", "execute").digest for limit in "567"
+    }
+
+    assert len(digests) == 3
 
 
 def test_a_package_that_is_imported_on_the_way_counts() -> None:

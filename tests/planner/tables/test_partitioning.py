@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.model.table_order import HIVE_MAX
 from mergeplan.planner.plan.category.categorize import is_edited
 from mergeplan.planner.snapshot.meaning import Meaning
 from mergeplan.planner.snapshot.snapshot import version_of
-from mergeplan.planner.tables.partitioning import parts_of
+from mergeplan.planner.tables.partitioning import NULL_FOLDER, parts_of
 from tests.planner.building import model
 
 COLUMNS = tuple(Column(name, "int") for name in ("a", "b", "a-b", "a - b", "c d", "a,b", "n" * 200, "v"))
@@ -54,6 +55,17 @@ def test_a_name_that_no_folder_can_bear_is_partitioned_by_through_a_hidden_colum
     assert partitions(name) != [name]
     assert partitions(name, table_format="delta") == [name]
     assert len(name) > HIVE_MAX
+
+
+@pytest.mark.parametrize("text", ["", NULL_FOLDER])
+def test_a_text_that_spark_reads_back_as_null_is_refused(text: str, engine: SparkEngine) -> None:
+    made = model("s.m", "SELECT 1 AS a", partitioned_by=("name",))
+    (part,) = parts_of(made, (Column("name", "string"), Column("v", "int")))
+    query = f"SELECT {part.expression} FROM VALUES ('{{}}') AS t(name)"
+
+    assert engine.fetch(query.format("a")).rows == (("a",),)
+    with pytest.raises(QueryError, match="read it back as NULL"):
+        engine.fetch(query.format(text))
 
 
 def test_a_hyphen_changes_no_fingerprint_of_an_earlier_version() -> None:

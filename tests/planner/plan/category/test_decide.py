@@ -377,3 +377,46 @@ def test_breaking_said_of_less_computes_the_readers_and_keeps_the_models_own_bui
 
     assert said["s.parent"].table == by_rule["s.parent"].table
     assert said["s.child"].table != by_rule["s.child"].table
+
+
+def test_readers_of_small_numbers_follow_a_table_into_iceberg_which_has_none() -> None:
+    sql, readers = "SELECT id, CAST(x AS TINYINT) AS m FROM s.raw", [model("s.t2", "SELECT m FROM s.t")]
+    sides = (
+        project(external("s.raw", "id x"), model("s.t", sql, table_format=form), *readers) for form in ("", "iceberg")
+    )
+    changes = change_of(*sides)
+
+    assert (changes["s.t"].rule, changes["s.t"].columns.altered) == ("settings-changed", {"m"})
+    assert changes["s.t2"].rule == "reads-changed-column"
+
+
+@pytest.mark.parametrize(("before", "after"), [("parquet", "orc"), ("orc", "parquet")])
+@pytest.mark.parametrize(
+    ("sql", "rule", "recomputed"),
+    [
+        ("SELECT id, MAP('b', 1, 'a', 2) AS m FROM s.raw", "settings-changed", {"s.t", "s.keys"}),
+        ("SELECT id, STRUCT(MAP('b', 1, 'a', 2) AS n) AS m FROM s.raw", "settings-changed", {"s.t", "s.keys"}),
+        ("SELECT id, CAST(x AS TIMESTAMP) AS m FROM s.raw", "settings-changed", {"s.t", "s.keys"}),
+        ("SELECT id, CAST(x AS DECIMAL(9, 2)) AS m FROM s.raw", "layout-changed", {"s.t"}),
+    ],
+)
+def test_readers_of_what_orc_holds_otherwise_follow_a_table_into_its_files(
+    before: str, after: str, sql: str, rule: str, recomputed: set[str]
+) -> None:
+    readers = model("s.keys", "SELECT m FROM s.t"), model("s.ids", "SELECT id FROM s.t")
+    sides = (
+        project(external("s.raw", "id x"), model("s.t", sql, storage_format=form), *readers) for form in (before, after)
+    )
+    changes = change_of(*sides)
+
+    assert changes["s.t"].rule == rule
+    assert {name for name, change in changes.items() if change.recomputed} == recomputed
+
+
+@pytest.mark.parametrize(("one", "other"), [("* EXCEPT (m.p)", "* EXCEPT (m.q)"), ("a.* EXCEPT (m.p)", "a.*")])
+def test_a_star_without_a_field_of_a_struct_is_not_the_star_without_another(one: str, other: str) -> None:
+    raw = external("s.raw", "id m")
+    sides = (project(raw, model("s.t", f"SELECT {stars} FROM s.raw AS a")) for stars in (one, other))
+    changes = change_of(*sides)
+
+    assert changes["s.t"].recomputed

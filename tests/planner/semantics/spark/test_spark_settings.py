@@ -42,6 +42,11 @@ UNLIKE = ("SELECT x FROM s.raw WHERE x IN (1, 2)", "SELECT x FROM s.raw WHERE x 
         ({"spark.sql.legacy.sizeOfNull": "true", "spark.sql.storeAssignmentPolicy": "ansi"}, {}),
         ({"spark.sql.legacy.nobodyKnows": "1"}, {"spark.sql.legacy.nobodyKnows": "1"}),
         ({"spark.vendor.magic": "on"}, {"spark.vendor.magic": "on"}),
+        ({"spark.hadoop.fs.s3a.endpoint": "x", "spark.sql.optimizer.maxIterations": "9"}, {}),
+        (
+            {"spark.hadoop.orc.force.positional.evolution": "true"},
+            {"spark.hadoop.orc.force.positional.evolution": "true"},
+        ),
         ({"spark.executor.memory": "4g", "spark.sql.shuffle.partitions": "9", "spark.ui.enabled": "true"}, {}),
         ({"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension, x.Y"}, {"spark.sql.extensions": "x.Y"}),
         ({"spark.jars.packages": "io.delta:delta-spark_2.13:4.0.0,x:y:1"}, {"spark.jars.packages": "x:y:1"}),
@@ -58,6 +63,38 @@ UNLIKE = ("SELECT x FROM s.raw WHERE x IN (1, 2)", "SELECT x FROM s.raw WHERE x 
 )
 def test_what_is_not_known_to_leave_the_rows_alone_counts(conf: dict[str, str], counted: dict[str, str]) -> None:
     assert dict(result_settings(conf)) == counted
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "query"),
+    [
+        (
+            "spark.sql.optimizer.decorrelateExistsSubqueryLegacyIncorrectCountHandling.enabled",
+            "true",
+            "SELECT id FROM range(2) AS a WHERE EXISTS (SELECT COUNT(*) FROM range(1) AS b WHERE b.id = a.id)",
+        ),
+        (
+            "spark.sql.optimizer.decorrelateInnerQuery.enabled",
+            "false",
+            "SELECT id FROM range(2) AS a WHERE 0 IN (SELECT COUNT(*) FROM range(1) AS b WHERE b.id = a.id)",
+        ),
+        (
+            "spark.sql.files.supportSecondOffsetFormat",
+            "false",
+            "SELECT to_json(struct(timestamp'1800-01-01 00:00:00'))",
+        ),
+    ],
+)
+def test_a_setting_of_the_optimizer_that_changes_rows_counts(
+    key: str, value: str, query: str, shared_engine: SparkEngine
+) -> None:
+    found = set()
+    for settings in ((), (f"SET {key} = {value}",)):
+        with shared_engine.separate_session(("SET TIME ZONE 'America/Los_Angeles'", *settings), ()):
+            found.add(shared_engine.fetch(query).rows)
+
+    assert len(found) == 2
+    assert result_settings({key: value}) == ((key, value),)
 
 
 def test_each_setting_of_sparks_sql_is_known_with_its_default(shared_engine: SparkEngine) -> None:
