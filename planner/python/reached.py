@@ -276,7 +276,9 @@ def _record_call(walk: _Walk, module: Module, call: ast.Call) -> None:
     if not isinstance(call.func, ast.Attribute):
         return
     method, receiver = call.func.attr, chain_of(call.func.value)
-    is_sparks = method == "sql" and (not call.args or (receiver or [""])[-1].endswith("spark"))
+    # `expression.sql("spark")` names a dialect: a word alone is no query
+    is_word = bool(call.args) and isinstance(call.args[0], ast.Constant)
+    is_sparks = method == "sql" and (not call.args or is_word or (receiver or [""])[-1].endswith("spark"))
     if (method in EVALUATED and not is_sparks) and not any(
         isinstance(argument, ast.Constant) and PROSE.search(str(argument.value)) for argument in call.args
     ):
