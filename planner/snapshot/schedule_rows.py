@@ -70,8 +70,11 @@ def _merge_counts_batches(key: UniqueKey, *, is_dated: bool) -> bool:
 def as_of(graph: Graph, model: Model) -> str:
     """Return how the end of a table's time is determined if the model is computed whole and reads that end; else ''.
 
-    A Python model gets the end as an argument, and may read it.
+    A Python model gets the end as an argument, and may read it. An embedded query has the dates of its readers, so that
+    its rows are not those of the same query in a table or a view.
     """
+    if model.kind.is_embedded:
+        return "as of its readers" if _names_date(graph, model, ("@start_", "@end_", "@execution_")) else ""
     if decides("cron", model) is not Decides.END or not reads_end(graph, model):
         return ""
     return " ".join(filter(None, ("as of", model.cron.text, model.cron.tz, model.cron.unit)))

@@ -7,6 +7,7 @@ together), which zero is negative, and a text as bytes (a collation would take o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ HALVES = ("a", "b")
 # A hash is summed in three parts of at most 22 bits: 2^41 rows do not overflow, and decimals would be slower.
 BITS = 22
 PARTS = 3
+_CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
 # Types of which different values, and they alone, are different bytes to `xxhash64`.
 PLAIN = frozenset("boolean byte short integer long decimal date timestamp timestamp_ntz binary".split())
 
@@ -89,8 +91,9 @@ def build_content_query(
     table: Table, fields: Iterable[Any], sets: Iterable[ColumnSet], interval: Interval | None
 ) -> ContentQuery:
     """Return the query for these column sets, without those that have a missing or unhashable column."""
+    fields = tuple(fields)
     types = {field.name.lower(): field.dataType for field in fields}
-    can = {name for name, kind in types.items() if _is_hashable(kind)}
+    can = {field.name.lower() for field in fields if _is_hashable(field.dataType) and not _is_padded(field)}
     return ContentQuery(table, types, tuple(names for names in dict.fromkeys(sets) if can.issuperset(names)), interval)
 
 
@@ -102,6 +105,11 @@ def _split_hash(name: str) -> tuple[str, ...]:
 
 def _join_parts(parts: Iterable[int]) -> int:
     return sum(part << BITS * index for index, part in enumerate(parts))
+
+
+def _is_padded(field: Any) -> bool:
+    """Return True for a `char`: its schema says `string`, but a reader's `c = 'a'` pads the 'a' as well."""
+    return bool(_CHAR.search(field.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")))
 
 
 def _is_hashable(kind: Any) -> bool:

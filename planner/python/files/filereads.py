@@ -40,7 +40,10 @@ class FileReads:
 
     def select_files(self, files: FileNames, more: Iterable[str] = ()) -> set[str]:
         """Return those of the files that the code may read; `more` are texts that it gets."""
-        texts = {text.strip() for text in (*self.texts, *more)} - {""}
+        passed = {text.strip() for text in more}
+        if self.opens and any(text.rstrip("/").rpartition("/")[2] in (".", "..") for text in passed):
+            return set(files.paths)
+        texts = ({text.strip() for text in self.texts} | passed) - {""}
         wholes = {text.replace("\\", "/").removeprefix("./").rstrip("/") for text in texts}
         wholes |= {PurePosixPath(text).as_posix() for text in wholes if ".." not in text}
         wholes |= {text.rsplit("../", 1)[1] for text in wholes if "../" in text}

@@ -18,6 +18,7 @@ _SCHEME = re.compile(r"([A-Za-z][\w+.-]*):")
 _SORTING = frozenset("sorted list tuple set reversed iter".split())
 Ends = frozenset[str]
 NO_FILE: Ends = frozenset()
+ANY_TEXT: Ends = frozenset(("",))  # opens what one of the code's texts names, a file or a folder
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class PathNames:
                 return _tail_ends(form, re.split(r"\{[^{}]*\}", form)[-1])
             case ast.Call(func=ast.Attribute(attr="var" | "blueprint_var"), args=[ast.Constant(), *default]):
                 # the values of variables are among the texts that code is given
-                return _union_ends((NO_FILE, *(self.ends(part, depth + 1) for part in default)))
+                return _union_ends((ANY_TEXT, *(self.ends(part, depth + 1) for part in default)))
         return None
 
     def _concatenation_ends(self, value: ast.expr, depth: int) -> Ends | None:

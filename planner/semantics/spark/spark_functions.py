@@ -42,6 +42,34 @@ SCALARS = frozenset(
 AGGREGATES = frozenset("bitmap_and_agg every mean percentile some std try_avg try_sum".split())
 GENERATORS = frozenset("json_tuple inline_outer variant_explode variant_explode_outer stack inline explode".split())
 
+# Types that sqlglot has for functions of other systems. Spark has none of their names: there, `normalize(x)` is a
+# user's function. `secret` is one of Databricks, whose value changes without an edit.
+FOREIGN = frozenset(
+    """AIAgg AIClassify AIEmbed AIGenerate AISimilarity AISummarizeAgg Agg ApproxPercentileAccumulate
+    ApproxPercentileCombine ApproxPercentileEstimate ApproxQuantiles ApproxTopSum ApproximateSimilarity ArrayAll
+    ArrayConcatAgg ArrayFirst ArrayLast ArrayRemoveAt ArrayReverse ArrayUnionAgg Base64DecodeBinary
+    Base64DecodeString Base64Encode Boolnot BoolxorAgg ByteLength CastToStrType CheckJson CheckXml CityHash64
+    CodePointsToBytes CodePointsToString Compress CosineDistance Coth Csch CurrentAccount CurrentAccountName
+    CurrentAvailableRoles CurrentClient CurrentDatetime CurrentIpAddress CurrentOrganizationName
+    CurrentOrganizationUser CurrentRegion CurrentRole CurrentRoleType CurrentSchemas CurrentSecondaryRoles
+    CurrentSession CurrentStatement CurrentTimestampLTZ CurrentTransaction CurrentUserId CurrentWarehouse
+    DateBin DateToDateStr Datetime DatetimeTrunc DecompressBinary DecompressString Decrypt DecryptRaw DotProduct
+    Encrypt EncryptRaw EuclideanDistance FarmFingerprint Float64 FromBase GenerateTimestampArray Generator
+    GetIgnoreCase HashAgg HexDecodeString Hll Host IsArray IsAscii IsInf IsNullValue JSONArrayAppend
+    JSONArrayContains JSONArrayInsert JSONBContains JSONBExists JSONBExtract JSONBExtractScalar JSONBObjectAgg
+    JSONBool JSONExtractArray JSONKeysAtDepth JSONRemove JSONSet JSONStripNulls JSONType JSONValueArray
+    JarowinklerSimilarity JustifyDays JustifyHours JustifyInterval LaxBool LaxFloat64 LaxInt64 LaxString List
+    MD5NumberLower64 MD5NumberUpper64 ManhattanDistance MapCat MapDelete MapInsert MapPick MapSize Minhash
+    MinhashCombine Normal Normalize ObjectAgg ObjectId ObjectInsert ObjectTransform ParseBignumeric ParseIp
+    ParseNumeric ParseTime PreviousDay RangeBucket RangeN ReadCSV RegDomain RegexpFullMatch RegexpILike RegrValx
+    RegrValy RtrimmedLength SHA1Digest SafeConvertBytesToString SafeNegate Search SearchIp Sech Secret Seq1 Seq2
+    Seq4 Seq8 SoundexP123 SplitToTable StDistance StPoint StandardHash StringToArray StripNullValue Strtok
+    StrtokSplitToTable StrtokToArray Stuff Systimestamp TimeFromParts TimeToTimeStr TimestampLtzFromParts
+    TimestampTzFromParts ToBoolean ToCodePoints ToDays ToDecfloat ToFile ToVariant TryBase64DecodeBinary
+    TryBase64DecodeString TryHexDecodeBinary TryHexDecodeString TryToDecfloat TsOrDsToDateStr Week XMLGet
+    YearOfWeek YearOfWeekIso Zipf""".split()
+)
+
 _GENERATOR_TYPES = (exp.UDTF, exp.Explode, exp.Posexplode, exp.Inline, exp.Stack, exp.GenerateSeries)
 # Non-deterministic: their results may differ when the same query runs again over the same rows. Random numbers, the
 # clock, the session, and everything that depends on the order in which Spark happens to deliver rows (ties included).
@@ -84,6 +112,8 @@ def folds_rows(node: exp.Expr) -> bool:
 def is_unknown(node: exp.Expr) -> bool:
     if isinstance(node, exp.Anonymous):
         return node.name.lower() not in SCALARS | AGGREGATES | GENERATORS
+    if type(node).__name__ in FOREIGN:
+        return True
     return isinstance(node, (exp.AnonymousAggFunc, exp.CombinedAggFunc, exp.ParameterizedAgg, exp.UserDefinedFunction))
 
 

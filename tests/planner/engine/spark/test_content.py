@@ -219,6 +219,19 @@ def test_what_cannot_be_compared_is_left_out(engine: SparkEngine, odd: str) -> N
     assert set(found) == {("a",)}
 
 
+@pytest.mark.parametrize(
+    ("kind", "compared"), [("char(5)", False), ("struct<x: char(5)>", False), ("varchar(5)", True)]
+)
+def test_a_column_whose_literals_spark_pads_is_not_compared(engine: SparkEngine, kind: str, compared: bool) -> None:
+    """`c = 'a'` finds 'a' and four spaces in a char(5), and in no string of the same bytes."""
+    table = Table(f"{SCHEMA}.padded", ())
+    engine.fetch(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    engine.fetch(f"DROP TABLE IF EXISTS {table.name}")
+    engine.fetch(f"CREATE TABLE {table.name} (id INT, c {kind}) USING parquet")
+
+    assert (("c",) in engine.tables.contents(table, [("c",), ("id",)])) is compared
+
+
 def test_nothing_that_can_be_compared_means_no_job(engine: SparkEngine) -> None:
     fill_table(engine, ORDERS, "SELECT 1 a, 'b' b")
     before = engine.jobs()

@@ -20,6 +20,18 @@ def two(parent: str = PARENT, child: str = CHILD, **fields: object) -> dict[str,
     return project(RAW, model("s.parent", parent, **fields), model("s.child", child))
 
 
+@pytest.mark.parametrize(("date", "is_kept"), [("@start_ds", False), ("@end_ds", False), ("'2026-01-05'", True)])
+@pytest.mark.parametrize("kind", [Kind.VIEW, Kind.FULL])
+def test_a_query_with_dates_has_other_rows_where_it_is_embedded(kind: Kind, date: str, is_kept: bool) -> None:
+    """It has the dates of its readers there; a view has those of 1970."""
+    query = f"SELECT id, d, {date} AS since FROM s.raw"
+    reader = model("s.days", "SELECT since, d FROM s.part", Kind.INCREMENTAL_BY_TIME_RANGE, time_column="d")
+    one, other = (project(RAW, model("s.part", query, made_as), reader) for made_as in (kind, Kind.EMBEDDED))
+
+    assert change_of(one, other)["s.days"].recomputed is not is_kept
+    assert change_of(other, one)["s.days"].recomputed is not is_kept
+
+
 @pytest.mark.parametrize(
     ("edit", "category", "rule", "child"),
     [

@@ -192,6 +192,28 @@ def test_a_file_that_a_variable_names_is_a_part_of_the_model(tmp_path: Path) -> 
     assert code(**{"data/other.csv": "9"}) == before
 
 
+@pytest.mark.parametrize("value", ["data", "./data/", "."])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return pd.read_parquet(context.var('which'))",
+        "return [path.read_text() for path in Path(context.var('which')).iterdir()]",
+        "return pd.read_parquet(context.blueprint_var('which'))",
+    ],
+)
+def test_the_files_of_a_folder_that_a_variable_names_are_a_part_of_the_model(
+    body: str, value: str, tmp_path: Path
+) -> None:
+    files = project_files(body)
+    code = trace_code({name: text for name, text in files.items() if name.endswith(".py")}, "models/p.py", "execute")
+    before, after = (
+        DataFiles(project_of(tmp_path, files | {"data/rates.csv": rates})).digest(code.reads, (value,))
+        for rates in ("a,1\n", "a,2\n")
+    )
+
+    assert before != after
+
+
 def test_texts_that_look_like_patterns_name_the_files_that_they_match() -> None:
     """A query is such a text: it is compared with no more names than begin as it does."""
     files = FileNames(("data/rates.csv", "data/old/rates.csv", "SELECT a?.sql", "seeds/x.json"))
