@@ -57,7 +57,14 @@ from mergeplan.planner.project.python_files import (
     read_own_rules,
     read_python_texts,
 )
-from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing, find_model_names, without_refused
+from mergeplan.planner.project.refused import (
+    NOTHING,
+    RefusedModels,
+    Refusing,
+    find_model_names,
+    refuse_old_versions,
+    without_refused,
+)
 from mergeplan.planner.project.remembered import open_file_cache
 from mergeplan.planner.project.unit_tests import read_unit_tests
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
@@ -253,9 +260,10 @@ def _gateway_catalogs(reading: Folder, config: Config, gateway: str) -> Catalogs
 def _check_models(
     refusing: Refusing, models: Mapping[str, Model], own_rules: Mapping[str, OwnRule], code: ProjectCode
 ) -> None:
-    """Refuse models that ignore an unknown rule, wait for an unknown signal, or name a table of one environment."""
+    """Refuse models that ignore an unknown rule, wait for an unknown signal, or read what only one table has."""
     refusing.check(models.values(), lambda model: check_ignored(model, own_rules))
     refusing.check(models.values(), lambda model: check_signals(model, code))
+    refusing.check(models.values(), lambda model: refuse_old_versions(model, models))
     named = {*models, *refusing.names().names}
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
 

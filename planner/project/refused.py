@@ -14,15 +14,19 @@ from functools import cached_property, partial
 from pathlib import PurePosixPath
 from typing import TypeVar
 
+from sqlglot import exp
+
 from mergeplan.planner.errors import Located, Place, ProjectError, ProjectErrors
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import SESSION_CATALOG
+from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.project.folder import SIMPLER
 
 T = TypeVar("T")
+_AS_OF = re.compile(r"\bAS\s+OF\b", re.IGNORECASE)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _BLOCK = re.compile(r"\bMODEL\s*\(", re.IGNORECASE)
 _NAME = re.compile(r"[(,]\s*name\s+((?:`?\w+`?\.)+`?\w+`?)\s*[,)]", re.IGNORECASE)
@@ -224,6 +228,19 @@ def without_refused(
     )
     opened = {name: model for name, model in remaining_models.items() if name not in out}
     return opened, RefusedModels(refused_models.refusals, exclusions)
+
+
+def refuse_old_versions(model: Model, models: Mapping[str, Model]) -> None:
+    """Raise ProjectError for a query of an earlier version of a model: its next table has another history."""
+    if not _AS_OF.search(model.sql):
+        return
+    for table in spark_tree(model.sql).find_all(exp.Table):
+        name = ".".join(part.name.lower() for part in table.parts)
+        read = next((parent for parent in model.depends_on if parent == name or name.endswith(f".{parent}")), "")
+        if table.args.get("version") and read in models and not models[read].kind.is_external:
+            message = f"`{model.name}` reads an earlier version of the model `{read}`, whose next table has none."
+            hint = "Read the model as it is, or an external table."
+            raise ProjectError(message, place=_reference_place(model, read), hint=hint)
 
 
 def readers_of(models: Mapping[str, Model], refused_names: Collection[str]) -> dict[str, str]:

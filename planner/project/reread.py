@@ -25,6 +25,7 @@ from mergeplan.planner.project.folder import SIMPLER
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.project.pipeline_folder import is_pipeline
 from mergeplan.planner.project.python_files import check_signals
+from mergeplan.planner.project.refused import refuse_old_versions
 from mergeplan.planner.project.seeds import load_seed
 
 # Built-in macros that ask for the columns of a table, and Jinja, which may call them
@@ -51,6 +52,8 @@ def reread_file(project: Project, path: str, text: str, graph: Graph | None = No
         raise ProjectError(message, place=twice[0].place)
     new_models = {model.name: model for model in models}
     project_now = replace(project, models=dict(sorted((other_models | new_models).items())))
+    for model in models:
+        refuse_old_versions(model, project_now.models)
     graph_now = update_graph(graph or graph_of(project.models), project_now.models, new_models.keys())
     if old_models.keys() != new_models.keys() and (
         project.refused or any(test.model in old_models for test in project.tests)

@@ -13,6 +13,7 @@ from tests.planner.project.test_loader import NOW, project_of
 
 GOOD = "MODEL (name shop.good, kind FULL);\nSELECT 1 AS x"
 READER = "MODEL (name shop.{}, kind FULL);\nSELECT x FROM shop.{}"
+OLD = "MODEL (name shop.old, kind FULL);\n{}"
 CUSTOM = "MODEL (name shop.own, kind CUSTOM (materialization 'm'));\nSELECT 1 AS x"
 
 
@@ -135,3 +136,20 @@ def test_a_test_of_no_model_is_refused_by_itself_and_the_others_of_its_file_are_
     ]
     with pytest.raises(ProjectError, match=r"^tests/test_a.yaml:2: The test's model `shop.gone` does not exist"):
         load_project(tmp_path, NOW)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT x FROM shop.good VERSION AS OF 1",
+        "SELECT i.x FROM shop.good TIMESTAMP AS OF '2026-01-01' AS i",
+        "WITH c AS (SELECT x FROM shop.good FOR VERSION AS OF 1) SELECT * FROM c",
+    ],
+)
+def test_a_query_of_an_earlier_version_of_a_model_is_refused(tmp_path: Path, query: str) -> None:
+    """Kept where only the layout of the model changes, it would read another history."""
+    project = open_project(tmp_path, {"models/old.sql": OLD.format(query)})
+    assert "reads an earlier version of the model `shop.good`" in str(project.refused.errors[0])
+
+    outside = open_project(tmp_path, {"models/old.sql": OLD.format(query.replace("shop.good", "raw.good"))})
+    assert "shop.old" in outside.models
