@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -311,15 +312,13 @@ def _build_analysis(
         shape = _opaque_shape(written, columns, parents, _place_obstacle(tree, query, opaque.obstacle), by_day=by_day)
         return _Analysis(replace(shape, reads_batch=is_dated, by_batch=is_dated))
     except RecursionError:
-        deep = _opaque_shape(written, columns, parents, "expressions nested that deep", by_day=by_day)
-        return _Analysis(deep, certain=False)
+        deep = "expressions nested that deep"
+        return _Analysis(_opaque_shape(written, columns, parents, deep, by_day=by_day), certain=False)
     way, has_order = order_of(tree)
     further = time_dependence(relation, time_column, short=False) if time_column else TimeDependence()
     shape = Shape(
         known=True,
-        text=Digests().hash_texts(
-            relation_digest.rows, *(part for pair in relation_digest.columns.items() for part in pair)
-        ),
+        text=Digests().hash_texts(relation_digest.rows, *chain.from_iterable(relation_digest.columns.items())),
         columns=columns,
         own=relation_digest,
         stated=_stated_types(relation),
