@@ -85,7 +85,7 @@ def _read_model(document: Document, text: str, defaults: Defaults, index: int, n
             column_descriptions=_read_descriptions(document, index, entry.get("column_descriptions") or {}),
             description=str(entry.get("description") or ""),
             owner=str(entry.get("owner") or defaults.owner),
-            freshness=freshness_of(document, (index, "freshness"), entry.get("freshness"), dialect),
+            freshness=freshness_of(document, (index, "freshness"), entry.get("freshness"), dialect, defaults.functions),
             tags=_read_texts(document, (index, "tags"), entry.get("tags")),
             grain=(
                 *map(_unquote_column, _read_texts(document, (index, "grain"), entry.get("grain"))),

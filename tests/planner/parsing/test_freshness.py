@@ -95,6 +95,21 @@ def test_a_table_of_others_has_the_same_keys_and_a_query() -> None:
         assert raised.value.place
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{warn_after: 1 day, loaded_at: \"java_method('java.lang.System', 'getenv', 'X')\"}",
+        "{warn_after: 1 day, query: \"select reflect('java.lang.System', 'getenv', 'X')\"}",
+        "{warn_after: 1 day, query: \"select max(a) from read_files('/etc')\"}",
+        "{warn_after: 1 day, loaded_at: ts, filter: my_udf(a)}",
+    ],
+)
+def test_its_sql_calls_no_function_that_no_model_may_call(text: str) -> None:
+    """It runs on the operator's Spark: code of a pull request must reach nothing there."""
+    with pytest.raises(ProjectError, match=r"java_method|reflect|read_files|my_udf"):
+        parse_table(text)
+
+
 def test_an_age_is_a_minute_at_least_and_ten_years_at_most() -> None:
     assert [parse_age(text) for text in ("1 minute", "60hours", "521 weeks", "9 years", "99999 weeks", "-1 day")] == [
         60, 216_000, 315_100_800, None, None, None,

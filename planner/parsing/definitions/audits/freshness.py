@@ -39,14 +39,19 @@ def read_freshness(prop: Property) -> Freshness:
     return _build_freshness(values, prop.error)
 
 
-def freshness_of(document: Document, key_path: Path, value: object, dialect: str) -> Freshness | None:
-    """Return the mapping of an item of a YAML file; raise ProjectError for a wrong one."""
+def freshness_of(
+    document: Document, key_path: Path, value: object, dialect: str, functions: frozenset[str] = frozenset()
+) -> Freshness | None:
+    """Return the mapping of an item of a YAML file; raise ProjectError for a wrong one.
+
+    `functions` are those that its SQL may call beside Spark's own: Spark would run any of them as the operator.
+    """
     if value is None:
         return None
     if not isinstance(value, Mapping):
         raise document.error(key_path, "`freshness` must be a mapping.", f"Keys: {', '.join(YAML_KEYS)}.")
     values: dict[str, int | str] = {}
-    source = SourceText("", "", dialect, functions=None)  # Spark knows the functions of its catalog
+    source = SourceText("", "", dialect, functions=functions)
     for key, setting in value.items():
         make_error = partial(document.error, (*key_path, str(key)))
         if key not in YAML_KEYS:
@@ -56,7 +61,7 @@ def freshness_of(document: Document, key_path: Path, value: object, dialect: str
 
 
 def is_readable(settings: Mapping[str, str]) -> bool:
-    """Return False for settings of dbt that are no SQL of Spark, of which only `dbt source freshness` says more."""
+    """Return False for settings of dbt that are no SQL of Spark, or call other functions than Spark's own."""
     try:
         freshness_of(Document("", settings, {}), (), settings, "spark")
     except ProjectError:
