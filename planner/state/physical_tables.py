@@ -62,8 +62,8 @@ class PhysicalTables:
     def columns(self, names: Collection[str]) -> Mapping[str, tuple[Column, ...]]:
         return {name: table.columns for name, table in self.load(names).items()}
 
-    def find_unmeasured(self, names: Collection[str]) -> frozenset[str]:
-        """Return the tables that were written since their size was measured, or whose size never was."""
+    def find_unmeasured(self, names: Collection[str]) -> tuple[frozenset[str], datetime]:
+        """Return the tables that were written since their size was measured, and the moment of this look (UTC)."""
         physical, written = t.physical_tables.c, sa.func.max(t.costs.c.at, type_=t.Utc)
         last = sa.select(t.costs.c.table_name, written.label("at")).group_by(t.costs.c.table_name)
         with self._database.reading() as tx:
@@ -71,12 +71,12 @@ class PhysicalTables:
             query = sa.select(physical.name).outerjoin(writes, writes.c.table_name == physical.name)
             query = query.where(tx.own(t.physical_tables), physical.garbage.is_(False))
             query = query.where(sa.or_(physical.measured_at.is_(None), writes.c.at >= physical.measured_at))
-            return frozenset(tx.execute(query).scalars()) & frozenset(names)
+            return frozenset(tx.execute(query).scalars()) & frozenset(names), tx.now()
 
-    def record_size(self, name: str, size: int) -> None:
+    def record_size(self, name: str, size: TableSize) -> None:
         with self._database.writing() as tx:
             statement = tx.update(t.physical_tables).where(t.physical_tables.c.name == name)
-            tx.execute(statement.values(bytes=size, measured_at=tx.now()))
+            tx.execute(statement.values(bytes=size.bytes, measured_at=size.measured_at))
 
     def types_of(self, table: str, column: str) -> tuple[str, ...]:
         """Return the types of a column in the files of a table and of its bases, latest first."""
