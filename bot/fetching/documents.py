@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import requests
+from urllib3.exceptions import HTTPError
 
 LARGEST = 64 << 20  # bytes, unpacked
 TIMEOUT_SECONDS = (5, 20)  # to connect, and between two parts
@@ -27,7 +28,7 @@ def fetch_document(address: str, largest: int = LARGEST, longest_seconds: float 
             _check_size(document, largest)
             return document
         return _download(address, largest, time.monotonic() + longest_seconds)
-    except (requests.RequestException, OSError) as error:
+    except (requests.RequestException, HTTPError, OSError) as error:
         raise NotFetched(type(error).__name__) from None
 
 
@@ -36,7 +37,8 @@ def _download(address: str, largest: int, deadline: float) -> bytes:
         if answer.status_code != requests.codes.ok:
             raise NotFetched(f"the answer is {answer.status_code}")
         document = bytearray()
-        for part in answer.iter_content(PART):
+        # What has arrived, and not a full part: else a byte now and then would keep this waiting past the deadline.
+        while part := answer.raw.read1(PART, decode_content=True):
             document += part
             _check_size(document, largest)
             if time.monotonic() > deadline:

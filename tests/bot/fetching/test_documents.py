@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,14 +14,20 @@ from mergeplan.bot.fetching.documents import NotFetched, fetch_document
 
 
 class Site(BaseHTTPRequestHandler):
-    """`/document` has 1,000 bytes, `/moved` leads there, `/slow` sends a part and waits."""
+    """`/document` has 1,000 bytes, `/moved` leads there, `/trickle` sends a byte now and then for ever."""
 
     def do_GET(self) -> None:
         self.send_response({"/moved": 302, "/gone": 404}.get(self.path, 200))
         if self.path == "/moved":
             self.send_header("Location", "/document")
         self.end_headers()
-        self.wfile.write(b"x" * 1_000)
+        try:
+            while self.path == "/trickle":
+                self.wfile.write(b"x")
+                time.sleep(0.05)
+            self.wfile.write(b"x" * 1_000)
+        except ConnectionError:
+            pass  # it was given up
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -52,6 +59,7 @@ def test_what_is_too_large_or_too_slow_is_given_up(site: str, tmp_path: Path) ->
         lambda: fetch_document(f"{site}/document", largest=999),
         lambda: fetch_document(str(tmp_path / "large"), largest=999),
         lambda: fetch_document(f"{site}/document", longest_seconds=-1.0),
+        lambda: fetch_document(f"{site}/trickle", longest_seconds=0.3),
     )
     for fetch in late:
         with pytest.raises(NotFetched):
