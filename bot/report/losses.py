@@ -103,10 +103,10 @@ def _reader_words(summary: ReaderSummary) -> str:
 
 def _reading_row(project: str, reading: Reading) -> tuple[str, ...]:
     names = first_names([code(name) for name in reading.columns], COLUMNS_MAX) or "any column"
-    what = f"{code(reading.reader)}{' (exposure)' if reading.is_exposure else ''}"
+    reader_text = f"{code(reading.reader)}{' (exposure)' if reading.is_exposure else ''}"
     lost = "⚠️ " if reading.takes else ""
     return (
-        f"{code(project)}: {what}",
+        f"{code(project)}: {reader_text}",
         code(reading.model),
         f"{lost}{names}",
         code(reading.owner) if reading.owner else "",

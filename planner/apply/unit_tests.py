@@ -68,9 +68,18 @@ def load_table(engine: Engine, project: Project, load: TestLoad) -> Iterator[str
         engine.tables.create(table)
         if load.previous_rows is not None:
             _write_previous_rows(engine, table, load)
-        held = () if test.this is None else (Interval(LONG_AGO, load.interval.start),)
+        loaded_time = () if test.this is None else (Interval(LONG_AGO, load.interval.start),)
         write_batch(
-            Batch(load, engine, project.root, table, model, load.interval, held, untouched=load.previous_rows is None)
+            Batch(
+                load,
+                engine,
+                project.root,
+                table,
+                model,
+                load.interval,
+                loaded_time,
+                untouched=load.previous_rows is None,
+            )
         )
         yield f"SELECT {', '.join(quote_column(column.name) for column in columns)} FROM {name}"
     finally:

@@ -136,8 +136,8 @@ def _is_day(value: Part, day: _Time) -> bool:
         return isinstance(value.source, Group) and _is_day(value.inner, day)
     if not isinstance(value, Term) or not value.parts:
         return False
-    kept = _MOMENTS if day.short else {*_MOMENTS, _DAY}
-    is_cast = value.op in ("cast", "try cast") and value.parts[1] in kept
+    kept_types = _MOMENTS if day.short else {*_MOMENTS, _DAY}
+    is_cast = value.op in ("cast", "try cast") and value.parts[1] in kept_types
     is_date = value.op == "TsOrDsToDate" and not day.short
     return (is_cast or is_date) and any(_is_day(part, day) for part in value.parts)
 

@@ -116,8 +116,8 @@ class DbtSource(DbtPart):
     def freshness_settings(self) -> dict[str, str]:
         """Return `freshness` as external_models.yaml has it; {} without an age. dbt's query has no filter."""
         texts = {str(key): text for key, text in self.freshness.items() if text}
-        beside = {"loaded_at", "filter"} if "query" in texts else set() if "loaded_at" in texts else {"filter"}
-        return {key: text for key, text in texts.items() if key not in beside} if self._has_age else {}
+        ignored = {"loaded_at", "filter"} if "query" in texts else set() if "loaded_at" in texts else {"filter"}
+        return {key: text for key, text in texts.items() if key not in ignored} if self._has_age else {}
 
     @property
     def _has_age(self) -> bool:

@@ -30,7 +30,7 @@ def find_warnings(before: dict[str, Model] | None, after: dict[str, Model]) -> l
     return [warning.message for warning in find_late_schedules(plan)]
 
 
-def test_a_schedule_that_becomes_slower_than_a_reader_promises_is_told() -> None:
+def test_a_plan_warns_of_a_schedule_that_becomes_slower_than_a_reader_promises() -> None:
     assert find_warnings(make_chain("@hourly", 6), make_chain("@daily", 6)) == [
         "`s.source` runs by cron `@daily`: its rows get 1 day old. "
         "`s.report` reads it, and its `freshness` allows 6 hours."
