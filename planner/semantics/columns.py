@@ -134,6 +134,8 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     own_parent = _build_own_parent(model, parents, memory) if model.reads_itself else {}
     time_column = model.by_time.time_column
     shape = shape_of(model.sql, {**parents, **own_parent}, time_column, memory)
+    if own_parent and own_parent[model.name].columns is None and (first := _first_branch(model.sql, model.name)):
+        shape = replace(shape, unresolved=shape_of(first, parents, memory=memory).unresolved)
     if shape.whole_days and UNITS[model.cron.unit] < UNITS["day"]:
         shape = replace(shape, by_batch=True, volatile_rows=shape.volatile_rows or bool(time_column), day=None)
     if model.kind.is_embedded:

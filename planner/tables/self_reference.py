@@ -17,10 +17,12 @@ from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.semantics.columns import tables_of
 from mergeplan.planner.tables.batch_ids import batch_condition
 
 ROUNDS = 4  # until types that depend on each other no longer change
 HINT = "Declare them in MODEL: `columns (day DATE, total BIGINT)`."
+DBT_HINT = "Declare each with its `data_type` in the model's YAML, under an enforced contract."
 
 
 def empty_relation(columns: Iterable[Column]) -> str:
@@ -82,13 +84,13 @@ def _columns_of_first(
 ) -> tuple[Column, ...]:
     """Return the columns of a `*`: those of the first query of a UNION, if that reads no column of the model itself.
 
-    Raise ProjectError otherwise.
+    Raise ProjectError otherwise, and QueryError for a first query that is wrong.
     """
     first = tree
     while isinstance(first, exp.SetOperation):
         first = first.this
     if first is not tree and not tree.args.get("with_"):
-        with suppress(QueryError):
+        with suppress(*((QueryError,) if model.name in tables_of(first) else ())):
             return ask(
                 replace(model, sql=first.sql("spark"), written=replace(model.written, text="", misread="")),
                 empty_relation((Column("own", "int"),)),
@@ -98,7 +100,7 @@ def _columns_of_first(
 
 def _inference_error(model: Model, why: str) -> ProjectError:
     message = f"{model.name} reads itself, and its columns cannot be inferred: {why}."
-    return ProjectError(message, place=model.locate(model.name), hint=HINT)
+    return ProjectError(message, place=model.locate(model.name), hint=DBT_HINT if model.written.dbt_text else HINT)
 
 
 def _null_cell(type_: str) -> str:

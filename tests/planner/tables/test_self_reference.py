@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.apply.events import BatchDone, Event
 from mergeplan.planner.engine.protocol import Engine
-from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.intervals import build_timeline
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Column, Model
@@ -150,6 +150,14 @@ def test_a_star_in_a_union_has_the_columns_of_the_first_query() -> None:
 
     assert own_columns(own, ask) == (Column("id", "int"), Column("n", "bigint"))
     assert ["UNION" in sql for sql in asked] == [False, True]
+
+
+def test_an_error_of_the_first_query_is_said_as_it_is() -> None:
+    def ask(query: Model, itself: str) -> tuple[Column, ...]:
+        raise QueryError("no column `n`")
+
+    with pytest.raises(QueryError, match="no column `n`"):
+        own_columns(replace(kind_of("INCREMENTAL_UNMANAGED"), sql=UNION), ask)
 
 
 def test_a_star_over_no_union_must_be_declared() -> None:

@@ -98,6 +98,14 @@ def test_a_later_form_that_changes_with_something_else_is_judged_as_any_edit(mad
     assert change_of(models(), models(source, made))["s.m"].recomputed
 
 
+def test_a_column_that_goes_and_that_the_first_form_reads_blocks_at_its_line() -> None:
+    prod, loaded = promote(models())
+    plan = make_plan(models(SOURCE.replace(", x", "")), Environment("dev"), prod, loaded)
+
+    (blocker,) = plan.blockers
+    assert blocker.message == "`s.m` reads `x`, which this change removes from `s.src`."
+
+
 def test_a_person_may_rebuild_what_the_later_form_keeps() -> None:
     made = by_key(later=LATER.replace(">", ">="))
 
