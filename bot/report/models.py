@@ -207,6 +207,8 @@ def computation_words(model: ModelChange) -> str:
         return "nothing: inputs unchanged"
     if model.kind.upper() in ("VIEW", "EMBEDDED", "EXTERNAL") or not (model.intervals or model.recomputed):
         return "nothing"
+    if model.preview and model.shares and not model.intervals:
+        return "nothing: its later runs change"
     preview = PREVIEW if model.preview else ""
     if model.first_load and model.intervals:
         return f"first load: all rows{preview}"
@@ -222,8 +224,9 @@ def table_words(model: ModelChange) -> str:
     """Return whose table the model's view shows; a VIEW has no table."""
     if model.change == "removed":
         return "its view is dropped"
-    if model.keeps and not model.preview:
-        return f"a table of its own, over the rows of {code(model.shares or 'prod')}"
+    if model.keeps and (model.shares or not model.preview):
+        kept_by = code(model.shares or "prod")
+        return f"a {'preview' if model.preview else 'table'} of its own, over the rows of {kept_by}"
     noun = "view" if model.kind.upper() == "VIEW" else "table"
     if model.shares:
         return f"{noun} shared with {code(model.shares)}"
@@ -235,6 +238,8 @@ def table_words(model: ModelChange) -> str:
 def _column_words(model: ModelChange) -> str:
     """Return the touched columns as a sentence; '' where the reason names them."""
     columns = model.columns
+    if columns.every and model.category == "forward_only":
+        return ""  # its reason says that existing rows stay
     if columns.every:
         is_explained = model.rule in ROWS_TOLD or model.change in ("added", "removed")
         return "" if is_explained else "Any row may change."

@@ -91,7 +91,7 @@ class ModelChange(Data):
         default=False, description="a table of dbt gets all rows of its query at once, whatever `intervals` says"
     )
     lost: Spans = Field(default=(), description="the time before the first day of its new table that the old one holds")
-    preview: bool = Field(default=False, description="its table holds some days only, and is never promoted")
+    preview: bool = Field(default=False, description="its table is of this environment alone, and is never promoted")
     keeps: Spans = Field(
         default=(), description="the time whose rows a [forward-only](guides/forward-only.md) change keeps"
     )

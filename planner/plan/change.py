@@ -86,13 +86,14 @@ class Forward:
     """The way in which a forward-only change keeps existing rows.
 
     `rows` are the intervals that its table takes over from the one it replaces, as they are in the files. `lands` is
-    what prod gets if this environment has only a preview of it.
+    what prod gets if this environment has only a preview of it; `is_copied`: that takes them over, too.
     """
 
     rows: Timeline = ()
     destructive: str = "error"  # what to do when a column goes or its type changes: error, warn, allow, ignore
     additive: str = "allow"  # when one comes
     lands: Snapshot | None = None
+    is_copied: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,8 @@ class Change:
     @property
     def keeps_rows(self) -> bool:
         """True if its table goes on with rows of the table that it replaces."""
-        return self.forward is not None and bool(self.forward.rows) and self.forward.lands is None
+        forward = self.forward
+        return forward is not None and bool(forward.rows) and (forward.lands is None or forward.is_copied)
 
     @property
     def lands(self) -> Snapshot | None:

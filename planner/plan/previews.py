@@ -1,6 +1,7 @@
-"""Previews: tables of an environment beside prod that show some days of forward-only changes.
+"""Previews: tables of an environment beside prod for forward-only changes.
 
-What prod gets is decided without them. A preview is never shared and never promoted.
+A preview holds some days, computed by the new query; or all rows of prod's table, where the query of a rebuild is the
+same. What prod gets is decided without them. A preview is never shared and never promoted.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from mergeplan.planner.plan.change import Category, Change, Forward
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.snapshot import PREVIEW, Snapshot, assign_version, version_of
 
+# Edits that are about runs to come, and their readers: only a copy of all rows shows what stays.
+KEEPING_ALL = ("later-form", "reads-forward-only")
 SINCE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,7 +46,7 @@ def build_previews(
     Previews replace the tables that forward-only changes keep, and all tables that would be computed from those.
     """
     # A model with a preview moves its readers too: rows of a preview must not reach a table that prod gets.
-    shown = dict(snapshots)
+    shown, whole = dict(snapshots), set[str]()
     by_name = {change.name: change for change in changes}
     for name in graph.order:
         change = by_name.get(name)
@@ -54,6 +57,10 @@ def build_previews(
             if moved:
                 versions = {p: shown[p].version for p in graph.parents[name]}
                 by_name[name] = _preview_view(change, versions, stage.naming)
+                whole |= {name} if whole.issuperset(moved) else set()
+        elif _keeps_all(change) and whole.issuperset(moved) and change.rule in KEEPING_ALL and change.keeps_rows:
+            by_name[name] = _copy_table(change, stage)
+            whole.add(name)
         elif _keeps_all(change) or (moved and change.shares is None):
             by_name[name] = _preview_table(change, stage)
         new = by_name[name].new
@@ -72,6 +79,23 @@ def _preview_view(change: Change, versions: Mapping[str, str], naming: Naming) -
     assert new.meaning is not None
     shown = assign_version(new, version_of(new.model, new.meaning, dict(versions)), naming)
     return replace(change, new=shown, preview=True, shares=None, forward=Forward(lands=new))
+
+
+def _copy_table(change: Change, stage: PreviewStage) -> Change:
+    """Return a preview over the files of the table that prod shows: whole, with nothing to compute."""
+    new, forward = change.new, change.forward
+    assert new is not None
+    assert forward is not None
+    shown = assign_version(new, PREVIEW + digest("copy", stage.environment, new.version)[:12], stage.naming)
+    missing = subtract_intervals(forward.rows, stage.loaded.timeline_of(shown) or forward.rows)
+    return replace(
+        change,
+        new=shown,
+        preview=True,
+        needed=forward.rows,
+        missing=forward.rows if missing and not new.kind.is_incremental else missing,
+        forward=replace(forward, lands=new, is_copied=True),
+    )
 
 
 def _preview_table(change: Change, stage: PreviewStage) -> Change:

@@ -96,6 +96,32 @@ def test_an_environment_shows_a_preview_of_the_last_day_and_promises_what_prod_g
     assert longer.digest == there.digest
 
 
+FORMS = """MODEL (
+  name shop.daily, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), columns (id INT, day DATE, price INT)
+);
+SELECT * FROM (SELECT id, day, price FROM shop.items) AS first_run WHERE NOT EXISTS (SELECT 1 FROM shop.daily)
+UNION ALL SELECT * FROM (SELECT id, day, %s AS price FROM shop.items) AS later_run
+WHERE EXISTS (SELECT 1 FROM shop.daily)"""
+
+
+def test_a_preview_of_later_runs_copies_prods_rows_and_the_merge_and_the_next_run_go_on_with_prods(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    plan_and_apply(shop(tmp_path, FORMS % "price"), engine, store)
+    project = shop(tmp_path, FORMS % "price * 0")
+    there = make_plan(project, store, "dev")
+
+    assert [change.rule for change in there.changes] == ["later-form"]
+    assert plan_and_apply(project, engine, store, "dev", plan=there).filled.batches == 0
+    shown = "SELECT id, price FROM shop__dev.daily ORDER BY id"
+    assert rows(engine, shown) == [(1, 10), (2, 20), (3, 30), (4, 40)]
+    assert make_plan(project, store, "dev").backfills == ()
+    assert plan_and_apply(project, engine, store).filled.batches == 0
+    ran(project, engine, store)
+    assert rows(engine, "SELECT sum(price) FROM shop.daily") == [(0,)]
+    assert sum(price for _, price in rows(engine, shown)) == 100
+
+
 def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(
     tmp_path: Path, engine: Engine, store: StateStore
 ) -> None:

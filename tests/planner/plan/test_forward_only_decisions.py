@@ -221,6 +221,29 @@ def test_a_run_fills_a_preview_from_where_it_began_and_no_earlier_day() -> None:
     assert (len(change.missing), [str(each) for each in due.missing]) == (1, ["2026-01-10 - 2026-01-10"])
 
 
+def two_forms(later: str) -> Model:
+    sql = (
+        "SELECT * FROM (SELECT id, day, price FROM raw.t) AS first_run WHERE NOT EXISTS (SELECT 1 FROM s.daily)\n"
+        f"UNION ALL SELECT * FROM (SELECT id, day, price FROM raw.t WHERE {later}) AS later_run"
+        " WHERE EXISTS (SELECT 1 FROM s.daily)"
+    )
+    made = model("s.daily", sql, Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), reads_itself=True)
+    return replace(made, depends_on=("raw.t",))
+
+
+def test_a_preview_of_an_edit_of_later_runs_shows_prods_rows_and_computes_nothing() -> None:
+    """Its readers' previews, too; one that was edited itself is computed from them."""
+    before = (two_forms("day > '2026-01-01'"), TOTAL, COUNT)
+    after = (two_forms("day > '2026-01-02'"), TOTAL, model("s.count", "SELECT COUNT(id) AS n FROM s.daily"))
+    here, there = plan_of(before, after, ForwardOnly(), "dev"), plan_of(before, after, ForwardOnly())
+    found = changes(here)
+
+    assert {name for name, change in found.items() if change.preview and change.keeps_rows} == {"s.daily", "s.total"}
+    assert [change.name for change in here.changes if change.missing] == ["s.count"]
+    assert found["s.daily"].new and found["s.daily"].new.is_preview
+    assert here.digest == there.digest
+
+
 def test_previews_may_stay_empty() -> None:
     plan = plan_of((daily(),), (DOUBLED,), ForwardOnly(every=True, preview=False), "dev")
 
