@@ -56,6 +56,7 @@ def rows_title(outcome: PlannerOutcome | None) -> str:
     if not differ and open_ones:
         return f"no row changed in {count_noun(len(compared), 'model')}, {open_ones} not compared"
     where = " on the days built here" if any(diff.left_out for diff in compared) else ""
+    where += " in the columns compared" if any(diff.columns_differ.uncompared for diff in compared) else ""
     open_text = f" ({count_noun(open_ones, 'model')} not compared)" if open_ones else ""
     return f"{_row_counts(differ)}{where}{open_text}"
 
@@ -90,10 +91,11 @@ def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
         blocks.append(
             _name_models(files, "is made of the same files as before", "are made of the same files as before")
         )
-    for where in ("", " in the columns that both versions have"):
-        if group := [diff for diff in unchanged_diffs if bool(where) == _has_other_columns(diff)]:
+    for where in ("", " in the columns that both versions have", " in the columns that were compared"):
+        if group := [diff for diff in unchanged_diffs if where == _scope_words(diff)]:
             same = f"the same rows as before{where}"
             blocks.append(_name_models(group, f"holds {same}", f"hold {same}"))
+    blocks += [_uncompared_line(diff) for diff in differences if diff.rows and diff.columns_differ.uncompared][:TOLD]
     if unknown:
         body = "\n".join(fit_lines([f"- {code(diff.model)}: {_format_note(diff)}" for diff in unknown], ROOM))
         blocks.append(details_block(f"{count_noun(len(unknown), 'model')} not compared", body))
@@ -101,8 +103,17 @@ def rows_blocks(outcome: PlannerOutcome | None, most: int = TOLD) -> list[str]:
     return [f"{first}\n\n{second}", *later_blocks, *_sample_blocks(differ)]
 
 
-def _has_other_columns(diff: DataDifference) -> bool:
-    return bool(diff.columns_differ.removed or diff.columns_differ.retyped)
+def _scope_words(diff: DataDifference) -> str:
+    if diff.columns_differ.uncompared:
+        return " in the columns that were compared"
+    return " in the columns that both versions have" if diff.columns_differ.removed else ""
+
+
+def _uncompared_line(diff: DataDifference) -> str:
+    names = diff.columns_differ.uncompared
+    verb = "was" if len(names) == 1 else "were"
+    listed = first_names([code(name) for name in names], COLUMNS_MOST)
+    return f"⚠️ {listed} of {code(diff.model)} {verb} not compared: their types have no values in common."
 
 
 def _change_share(diff: DataDifference) -> tuple[float, int]:

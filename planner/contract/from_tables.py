@@ -68,7 +68,9 @@ def physical_plan_row(diff: PhysicalDiff) -> PhysicalPlanRow:
 
 
 def _schema_difference(diff: SchemaDiff) -> tables.SchemaDifference:
-    return tables.SchemaDifference(added=tuple(diff.added), removed=tuple(diff.removed), retyped=tuple(diff.retyped))
+    return tables.SchemaDifference(
+        added=diff.added, removed=diff.removed, retyped=diff.retyped, uncompared=diff.uncompared
+    )
 
 
 def _row_counts(rows: RowDiff) -> tables.RowCounts:

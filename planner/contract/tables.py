@@ -11,6 +11,7 @@ class SchemaDifference(Data):
     added: tuple[tuple[str, str], ...] = Field(default=(), description="name and type")
     removed: tuple[tuple[str, str], ...] = Field(default=(), description="name and type")
     retyped: tuple[tuple[str, str, str], ...] = Field(default=(), description="name, old type, new type")
+    uncompared: Names = Field(default=(), description="of these, columns that were not compared, as no type holds both")
 
 
 class RowCounts(Data):

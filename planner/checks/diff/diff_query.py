@@ -21,7 +21,27 @@ EXACT = frozenset(
 
 
 TEXTS = frozenset({"TEXT", "VARCHAR", "CHAR"})
+WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+NUMBERS = frozenset({*WHOLE, "DECIMAL", "FLOAT", "DOUBLE"})
+AS_TEXT = frozenset({*WHOLE, "DECIMAL", "BOOLEAN", "DATE"})  # which Spark writes in one way
 HASHED = EXACT | TEXTS | {"FLOAT", "DOUBLE"}  # equal values have equal hashes
+
+
+def compared_type(old: str, new: str) -> str | None:
+    """Return the type by which a column is compared that has another type in each table; None if there is none.
+
+    >>> compared_type("int", "bigint"), compared_type("double", "decimal(10,2)"), compared_type("int", "date")
+    ('BIGINT', 'DOUBLE', None)
+    """
+    if old == new:
+        return old
+    kinds: list[str] = [_parse_type(text).this.name for text in (old, new)]
+    if all(kind in WHOLE for kind in kinds):
+        return max(kinds, key=WHOLE.index)
+    if NUMBERS.issuperset(kinds):
+        return "DOUBLE"
+    is_text = "COLLATE" not in f"{old} {new}".upper() and all(kind in AS_TEXT | TEXTS for kind in kinds)
+    return "STRING" if is_text and not TEXTS.isdisjoint(kinds) else None
 
 
 def bucket_condition(buckets: Sequence[int]) -> str:
@@ -49,12 +69,13 @@ class DiffOptions:
 
 @dataclass(frozen=True)
 class ComparedColumn:
-    """A column of both tables: its name in each, and its type."""
+    """A column of both tables: its name in each, and its type, to which both are cast if they differ."""
 
     name: str
     first: str
     second: str
     type: str
+    casts: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,8 +94,9 @@ class DiffQuery:
 
     @property
     def is_plain(self) -> bool:
-        """True if all rows are compared, and each column with the one of its own name."""
-        return not self.options.where and all(column.first == column.second for column in (*self.key, *self.values))
+        """True if all rows are compared, and each column with the one of its own name and type."""
+        columns = (*self.key, *self.values)
+        return not self.options.where and all(column.first == column.second and not column.casts for column in columns)
 
     def rows(self, side: int, shown: Iterable[str]) -> str:
         """Return one table's rows with the columns `shown`.
@@ -141,6 +163,7 @@ class DiffQuery:
     def _canonical_sql(self, column: ComparedColumn, side: int) -> str:
         """Return SQL for the common value of all values that count as equal."""
         name = f"t.{quote_column(column.second if side else column.first)}"
+        name = f"CAST({name} AS {column.type})" if column.casts else name
         kind = _parse_type(column.type)
         if kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE):
             value, scale = f"CAST({name} AS DOUBLE)", f"1E{self.options.decimals}D"  # ROUND is ten times slower

@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mergeplan.planner.checks.diff.diff_query import BUCKETS, ComparedColumn, DiffOptions, DiffQuery, bucket_condition
+from mergeplan.planner.checks.diff.diff_query import (
+    BUCKETS,
+    ComparedColumn,
+    DiffOptions,
+    DiffQuery,
+    bucket_condition,
+    compared_type,
+)
 from mergeplan.planner.checks.diff.same_files import are_same_files
 from mergeplan.planner.engine.protocol import Engine, Rows, Value
 from mergeplan.planner.engine.table import HIDDEN_COLUMN
@@ -44,6 +51,11 @@ class SchemaDiff:
     @property
     def same(self) -> bool:
         return not (self.added or self.removed or self.retyped)
+
+    @property
+    def uncompared(self) -> tuple[str, ...]:
+        """The columns of both tables whose types have nothing in common by which they could be compared."""
+        return tuple(name for name, old, new in self.retyped if compared_type(old, new) is None)
 
 
 @dataclass(frozen=True)
@@ -152,7 +164,7 @@ def _read_columns(engine: Engine, table: str) -> tuple[Column, ...]:
 def _common_columns(
     first: Sequence[Column], second: Sequence[Column], options: DiffOptions
 ) -> tuple[tuple[Column, ...], tuple[ComparedColumn, ...]]:
-    """Return the first table's columns under the second's names, and the comparable ones: of one type in both."""
+    """Return the first table's columns under the second's names, and the comparable ones, by a type for both."""
     new_names, first_columns = dict(options.renamed), {column.name for column in first}
     for old in new_names:
         if old not in first_columns:
@@ -165,9 +177,9 @@ def _common_columns(
     for name in sorted(options.skip - new.keys() - {column.name for column, _ in named}):
         raise RequestError(f"`--skip-columns`: there is no column `{name}`.", hint=did_you_mean(name, new))
     common = tuple(
-        ComparedColumn(column.name, old, column.name, column.type)
+        ComparedColumn(column.name, old, column.name, type_, new[column.name].type != column.type)
         for column, old in named
-        if column.name in new and new[column.name].type == column.type
+        if column.name in new and (type_ := compared_type(column.type, new[column.name].type))
     )
     return tuple(column for column, _ in named), common
 
@@ -175,7 +187,7 @@ def _common_columns(
 def _make_question(tables: tuple[str, str], common: Sequence[ComparedColumn], options: DiffOptions) -> DiffQuery:
     by_name = {column.name: column for column in common}
     for name in options.on:
-        if name not in by_name:
+        if name not in by_name or by_name[name].casts:
             raise RequestError(
                 f"The key `{name}` is not a column that both tables have with the same type.",
                 hint=did_you_mean(name, by_name),

@@ -47,7 +47,8 @@ def _schema_tree(diff: TableDiff) -> Tree:
     for name, kind in diff.schema.removed:
         tree.add(Text(f"- {name} {kind}", style="red"))
     for name, old, new in diff.schema.retyped:
-        tree.add(Text(f"~ {name} {old} -> {new} (not compared)", style="yellow"))
+        note = " (not compared)" if name in diff.schema.uncompared else ""
+        tree.add(Text(f"~ {name} {old} -> {new}{note}", style="yellow"))
     return tree
 
 

@@ -157,6 +157,16 @@ def test_columns_and_nullability_are_a_table() -> None:
     ]
 
 
+def test_no_row_is_said_to_be_unchanged_in_a_column_that_was_not_compared() -> None:
+    schema = {"retyped": [("at", "string", "timestamp")], "uncompared": ["at"]}
+    found = outcome(diff("a.a", schema=schema))
+
+    assert rows_title(found) == "0 rows changed in the columns compared"
+    text = "\n".join(rows_blocks(found))
+    assert "`a.a` holds the same rows as before in the columns that were compared." in text
+    assert "⚠️ `at` of `a.a` was not compared" in text
+
+
 def test_who_is_hit_downstream_is_told_by_column_and_owner() -> None:
     hit = {"name": "a.b", "change": "indirect", "recomputed": True, "owner": "ann", "parents": ["a.a"]}
     kept = {"name": "a.c", "change": "indirect", "recomputed": False, "owner": "bob"}

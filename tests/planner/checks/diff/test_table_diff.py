@@ -195,6 +195,33 @@ def test_a_column_that_is_not_there_is_told(engine: Engine, options: dict[str, o
     assert str(error.value).startswith(told)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("5", "5L", 0),
+        ("5", "6L", 1),
+        ("1.5D", "1.50BD", 0),
+        ("1.5D", "15.0BD", 1),
+        ("7", "'7'", 0),
+        ("7", "'07'", 1),
+        ("DATE'2026-01-01'", "'2026-01-01'", 0),
+    ],
+)
+def test_a_column_of_another_type_is_compared_as_a_type_that_holds_both(
+    engine: Engine, old: str, new: str, changed: int
+) -> None:
+    found = compare(engine, f"SELECT 1 AS k, {old} AS v", f"SELECT 1 AS k, {new} AS v", on=("k",))
+
+    assert (found.rows.changed, found.rows.columns, found.schema.uncompared) == (changed, (("v", changed),), ())
+    assert not found.same
+
+
+def test_a_column_whose_types_have_nothing_in_common_is_said_not_to_be_compared(engine: Engine) -> None:
+    found = compare(engine, "SELECT 1 AS k, 1 AS v", "SELECT 1 AS k, DATE'2026-01-01' AS v", on=("k",))
+
+    assert (found.rows.changed, found.rows.columns, found.schema.uncompared) == (0, (), ("v",))
+
+
 def test_schemas_and_environments_are_compared_by_name() -> None:
     first = (Column("a", "int"), Column("b", "int"))
     diff = schema_diff(first, (Column("b", "bigint"), Column("c", "int")))
