@@ -133,7 +133,7 @@ def _find_model_losses(model: ModelChange, difference: DataDifference | None) ->
     for column in dict.fromkeys(
         (*model.columns.removed, *(column for column, _ in (schema.removed if schema else ())))
     ):
-        yield Loss(model.name, "column", f"drops column {code(column)} of {name}")
+        yield Loss(model.name, "column", f"drops column {code(column)} of {name}{_read_by(model, column)}")
     for column, old, new in schema.retyped if schema else ():
         if is_narrowed(old, new):
             yield Loss(model.name, "type", f"narrows {code(column)} of {name} from {code(old)} to {code(new)}")
@@ -141,6 +141,15 @@ def _find_model_losses(model: ModelChange, difference: DataDifference | None) ->
         yield Loss(model.name, "days", f"loses {format_days(model.lost)} of {name}")
     if difference and (gone := _rows_gone(difference)):
         yield Loss(model.name, "rows", f"loses {count_noun(gone, 'row')} of {name}")
+
+
+def _read_by(model: ModelChange, column: str) -> str:
+    """Return the models of the base that read a column, in brackets; '' where the plan does not say."""
+    readers = {name.lower(): names for name, names in model.columns.lost_readers}.get(column.lower())
+    if readers is None:
+        return ""
+    names = first_names([code(name) for name in readers], READERS_MAX)
+    return f" (read by {names})" if readers else " (read by no model)"
 
 
 def _rows_gone(difference: DataDifference) -> int:

@@ -190,6 +190,7 @@ def _column_changes(change: Change) -> ColumnChanges:
         altered=tuple(sorted(columns.altered)),
         removed=tuple(sorted(columns.removed)),
         every=columns.every,
+        lost_readers=change.lost_readers,
     )
 
 

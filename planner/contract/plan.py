@@ -16,6 +16,9 @@ class ColumnChanges(Data):
     altered: Names = Field(default=(), description="columns with other values")
     removed: Names = Field(default=(), description="columns that go")
     every: bool = Field(default=False, description="rows change, and so every column")
+    lost_readers: tuple[tuple[str, Names], ...] = Field(
+        default=(), description="the columns that go, each with the models of the base that read it, or may"
+    )
 
 
 class CostEstimate(Data):

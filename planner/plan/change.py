@@ -141,6 +141,7 @@ class Change:
     adopts: Adoption | None = None  # the table whose rows its own takes over
     effect: Columns = Columns()  # what of its old rows its readers cannot take from the new ones
     unchanged: tuple[tuple[str, tuple[str, ...]], ...] = ()  # parents, and their columns that were found the same
+    lost_readers: tuple[tuple[str, tuple[str, ...]], ...] = ()  # columns that go, and models of the base that read them
     claim: str = ""  # names what the rules say of it, for Spark's analyzer to agree with; '' where nothing is kept
 
     @property

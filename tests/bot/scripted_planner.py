@@ -22,7 +22,7 @@ HOME = os.environ["MERGEPLAN_HOME"]
 STATE = f"{HOME}/scripted.json"
 os.makedirs(HOME, exist_ok=True)
 LOCK = os.open(f"{HOME}/scripted.lock", os.O_RDWR | os.O_CREAT)
-NO_COLUMNS: dict[str, Any] = {"added": [], "altered": [], "removed": [], "every": False}
+NO_COLUMNS: dict[str, Any] = {"added": [], "altered": [], "removed": [], "every": False, "lost_readers": []}
 PARENTS = {"shop.totals": ["shop.orders"]}
 
 
@@ -321,8 +321,8 @@ def data_diff(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rows = {"first": 10, "second": 10, "only_first": 0, "only_second": 0, "common": 10, "matched": 10 - changed,
             "changed": changed, "null_keys": [0, 0], "duplicate_keys": [0, 0]}  # fmt: skip
     return [
-        {"model": each["name"], "schema": {"added": [], "removed": [], "retyped": []}, "nullability": [],
-         "before": 10, "after": 10, "same_files": False, "rows": rows,
+        {"model": each["name"], "schema": {"added": [], "removed": [], "retyped": [], "uncompared": []},
+         "nullability": [], "before": 10, "after": 10, "same_files": False, "rows": rows,
          "columns": [{"name": "amount", "changed": changed}], "key": ["id"], "days": [],
          "left_out": [], "note": "", "is_off": False, "seconds": 0.1,
          "samples": {"changed": empty, "only_first": empty, "only_second": empty}}
@@ -461,7 +461,7 @@ def main() -> None:
         now, shown = models(), state["environments"][sys.argv[2]]["models"]
         rows = [
             {"name": name, "change": "direct", "category": "breaking", "reason": f"Against {sys.argv[2]}.",
-             "columns": {"added": [], "altered": [], "removed": [], "every": False},
+             "columns": {"added": [], "altered": [], "removed": [], "every": False, "lost_readers": []},
              "diff": f"-{shown.get(name)}+{now.get(name)}", "rule": "text", "path": "", "line": 1}
             for name in sorted(now.keys() | shown.keys()) if now.get(name) != shown.get(name)
         ]  # fmt: skip

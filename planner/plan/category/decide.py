@@ -20,6 +20,7 @@ from mergeplan.planner.plan.blockers import find_column_problem, readers_of_remo
 from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, compare_digests, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.later_form import verdict_by_forms
+from mergeplan.planner.plan.category.lost_columns import add_lost_readers
 from mergeplan.planner.plan.category.override import (
     apply_override,
     build_restated_verdict,
@@ -68,6 +69,7 @@ def decide_all_models(inputs: Inputs) -> Decisions:
             inputs, graph.models[name], {parent: decision_by_model[parent] for parent in graph.parents[name]}
         )
     removed = tuple(_build_removal(base[name]) for name in sorted(base.keys() - graph.models.keys()))
+    decision_by_model = {name: add_lost_readers(inputs, decision) for name, decision in decision_by_model.items()}
     decisions = Decisions(decision_by_model, removed, tuple(readers_of_removed(graph, base)))
     if decisions.errors:  # all of them, so that a person fixes them at once
         raise ProjectErrors(decisions.errors)

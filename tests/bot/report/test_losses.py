@@ -41,6 +41,15 @@ def test_a_dropped_column_stands_first_and_never_under_a_green_tip() -> None:
     assert all(by_name[name].title.startswith("⚠️ Drops column amount of shop.orders") for name in ("plan", "promotion"))
 
 
+@pytest.mark.parametrize(("readers", "words"), [(["shop.daily"], "by `shop.daily`"), ([], "by no model")])
+def test_a_dropped_column_names_the_models_that_read_it(readers: list[str], words: str) -> None:
+    columns = {"removed": ["amount"], "lost_readers": [["amount", readers]]}
+
+    assert title(show_losses({**EDITED, "columns": columns})) == (
+        f"Drops column `amount` of `shop.orders` (read {words})"
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "difference", "lost"),
     [

@@ -21,6 +21,6 @@ def test_a_column_that_goes_is_named_though_the_rows_change_too() -> None:
     before = "SELECT id, status FROM raw.events"
 
     changed = columns_after(before, "SELECT id, amount FROM raw.events WHERE id > 5")
-    assert changed == ColumnChanges(added=("amount",), removed=("status",), every=True)
+    assert changed == ColumnChanges(added=("amount",), removed=("status",), every=True, lost_readers=(("status", ()),))
     assert columns_after(before, "SELECT id, STATUS FROM raw.events WHERE id > 5") == ColumnChanges(every=True)
     assert columns_after(before, "SELECT * FROM raw.unknown") == ColumnChanges(every=True)

@@ -155,6 +155,15 @@ def test_a_removed_column_that_is_still_read_blocks_at_the_readers_line() -> Non
     assert str(plan.blockers[0].place) == "models/s.child.sql:2"
 
 
+@pytest.mark.parametrize(
+    ("child", "readers"), [("SELECT item_id AS i FROM s.parent", ("s.child",)), ("SELECT id FROM s.parent", ())]
+)
+def test_a_removed_column_names_the_models_that_read_it_before(child: str, readers: tuple[str, ...]) -> None:
+    changes = change_of(two(child=child), two("SELECT id, price, d FROM s.raw", "SELECT id FROM s.parent"))
+
+    assert changes["s.parent"].lost_readers == (("item_id", readers),)
+
+
 def test_a_column_that_is_nowhere_is_an_error_at_its_line() -> None:
     with pytest.raises(ProjectErrors, match=r"models/s\.child\.sql:2: `s\.child` reads the column `nope`"):
         change_of({}, two(child="SELECT nope FROM s.parent"))
