@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from threading import RLock
@@ -24,7 +24,7 @@ from mergeplan.planner.errors import MergeplanError, ProjectError, QueryError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.graph import reach_names
 from mergeplan.planner.model.model import Column, Model
-from mergeplan.planner.naming import quote_column
+from mergeplan.planner.naming import quote_column, quote_name
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
 from mergeplan.planner.parsing.render import inline_views, no_rows, query_of, render_tree
@@ -300,9 +300,10 @@ def _list_columns(project: Project, model: Model, name: str, schemas: _Schemas) 
 
     A column that neither the test nor the project describes is NULL without a type.
     """
-    listed, table = schemas.get_columns(name) or (), project.models.get(name)
-    if listed and not (table and table.open_columns):
-        return KnownRelation(listed)
+    relation = schemas.get_relation(name)
+    listed = relation.columns or ()
+    if listed and relation.is_whole:
+        return relation
     inlined = project.models_to_inline.keys()
     queries = [model, *(project.models_to_inline[read] for read in _collect_tables(project, model) & inlined)]
     names = set[str]().union(*(find_read_columns(spark_tree(query.sql), name) for query in queries))
@@ -350,36 +351,48 @@ class _Schemas:
         self._lock = RLock()
 
     def get_columns(self, name: str) -> tuple[Column, ...] | None:
+        return self.get_relation(name).columns
+
+    def get_relation(self, name: str) -> KnownRelation:
         with self._lock:
             if name not in self._known:
                 self._known[name] = KnownRelation(None)  # a cycle ends here
-                self._known[name] = KnownRelation(self._find_columns(name))
-            return self._known[name].columns
+                self._known[name] = self._find_relation(name)
+            return self._known[name]
 
-    def _find_columns(self, name: str) -> tuple[Column, ...] | None:
+    def _find_relation(self, name: str) -> KnownRelation:
         model = self._project.models.get(name)
-        if model is None or model.columns or not model.kind.has_query:
-            return ((*model.columns, *model.history_columns) or None) if model else None
-        parents = [
-            table
-            for table in _collect_tables(self._project, model) - {name}
-            if table not in self._project.models_to_inline
-        ]
-        tables = {}
-        for parent in parents:
-            columns = self.get_columns(parent)
-            if columns is None:
-                return None
-            nulls = ", ".join(f"CAST(NULL AS {column.type}) AS {quote_column(column.name)}" for column in columns)
-            tables[parent] = f"(SELECT {nulls})"
+        if model is None or (model.kind.is_external and (model.open_columns or not model.columns)):
+            if columns := self._ask_catalog(name):
+                return KnownRelation(columns)
+            return KnownRelation((model.columns if model else ()) or None, is_whole=False)
+        if model.columns or not model.kind.has_query:
+            return KnownRelation((*model.columns, *model.history_columns) or None)
+        reads = _collect_tables(self._project, model) - {name} - self._project.models_to_inline.keys()
+        parents = {read: _list_columns(self._project, model, read, self) for read in reads}
+        if not all(parent.columns for parent in parents.values()):
+            return KnownRelation(None)
+        tables = {read: _null_row(parent.columns or ()) for read, parent in parents.items()}
 
         def query_schema(model: Model, own: Mapping[str, str]) -> tuple[Column, ...]:
             all_tables = {**tables, **own}
             return self._engine.schema(query_of(model, all_tables, self._project.models_to_inline, dates(None, _EPOCH)))
 
+        is_whole = all(parent.is_whole for parent in parents.values())
         try:
             if model.reads_itself:
-                return own_columns(model, lambda query, own: query_schema(query, {name: own}))
-            return (*query_schema(model, {}), *model.history_columns)
+                return KnownRelation(own_columns(model, lambda query, own: query_schema(query, {name: own})), is_whole)
+            return KnownRelation((*query_schema(model, {}), *model.history_columns), is_whole)
         except (QueryError, ProjectError):
-            return None
+            return KnownRelation(None)
+
+    def _ask_catalog(self, name: str) -> tuple[Column, ...]:
+        """Return the columns of a table that no file describes in whole; () where Spark has no such table."""
+        with suppress(QueryError):
+            return self._engine.schema(f"SELECT * FROM {quote_name(name)}")
+        return ()
+
+
+def _null_row(columns: Iterable[Column]) -> str:
+    cells = ((f"CAST(NULL AS {c.type})" if c.type != UNTYPED else "NULL", quote_column(c.name)) for c in columns)
+    return f"(SELECT {', '.join(f'{cell} AS {name}' for cell, name in cells)})"

@@ -16,7 +16,7 @@ from mergeplan.planner.checks.diff.rows import canonical_text, compare_rows
 from mergeplan.planner.checks.freezing import ctes_of, frozen_text
 from mergeplan.planner.checks.inlining import render_rows
 from mergeplan.planner.checks.unit_test_result import TestResult
-from mergeplan.planner.engine.protocol import Engine, Rows
+from mergeplan.planner.engine.protocol import Engine, Rows, ViewText
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.project.loader import load_project
 from tests.planner.project.test_loader import project_of
@@ -234,6 +234,29 @@ def test_a_column_that_an_input_leaves_out_is_null(engine: Engine, tmp_path: Pat
     models = {name: replace(model, open_columns=name == "raw.some") for name, model in project.models.items()}
 
     result = only(run_unit_tests(engine, replace(project, models=models), project.tests))
+
+    assert result.ok, result.message
+
+
+STAGED = {
+    "models/part.sql": "MODEL (name shop.part, kind VIEW);\n"
+    "WITH s AS (SELECT * FROM raw.none) SELECT id, qty / 100 AS n, UPPER(name) AS name FROM s",
+    "models/one.sql": "MODEL (name shop.one, kind FULL);\n"
+    "WITH s AS (SELECT * FROM shop.part) SELECT s.*, ROW_NUMBER() OVER (PARTITION BY name ORDER BY id) AS r FROM s",
+    "tests/test.yaml": "one:\n  model: shop.one\n  inputs: {shop.part: [{id: 7}]}\n"
+    "  outputs: {query: {partial: true, rows: [{id: 7, r: 1}]}}\n",
+}
+
+
+@pytest.mark.parametrize("table", ["", "SELECT 1 AS id, 2 AS qty, 'x' AS name"])
+def test_an_inputs_columns_follow_from_its_query_though_no_file_describes_what_it_reads(
+    engine: Engine, tmp_path: Path, table: str
+) -> None:
+    if table:
+        engine.catalog.swap_view(ViewText("raw.none", table))
+    project = load_project(project_of(tmp_path, STAGED), NOW)
+
+    result = only(run_unit_tests(engine, project, project.tests))
 
     assert result.ok, result.message
 
