@@ -9,6 +9,8 @@ import pytest
 
 from mergeplan.planner.apply.backfill.create_tables import table_lease
 from mergeplan.planner.apply.events import ignore_event
+from mergeplan.planner.apply.janitor import sweep_tables
+from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.apply.promotion.rollback import apply_rollback, build_rollback
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError
@@ -120,6 +122,23 @@ def test_a_preview_of_later_runs_copies_prods_rows_and_the_merge_and_the_next_ru
     ran(project, engine, store)
     assert rows(engine, "SELECT sum(price) FROM shop.daily") == [(0,)]
     assert sum(price for _, price in rows(engine, shown)) == 100
+
+
+def test_a_preview_keeps_its_rows_while_prod_runs_and_prod_keeps_its_own_when_it_goes(
+    tmp_path: Path, engine: Engine, store: StateStore
+) -> None:
+    plan_and_apply(shop(tmp_path, FORMS % "price"), engine, store)
+    plan_and_apply(shop(tmp_path, FORMS % "price * 0"), engine, store, "dev")
+
+    for day in range(8, 12):
+        ran(shop(tmp_path, FORMS % "price"), engine, store, datetime(2026, 1, day, 5, tzinfo=UTC))
+        assert rows(engine, "SELECT sum(price) FROM shop__dev.daily") == [(100,)]
+    with store.leases.hold("dev", "test") as lease:
+        drop_environment(store, engine, lease, emit=ignore_event)
+    assert sweep_tables(store, engine, datetime.now(UTC), orphans=True, emit=ignore_event)
+    assert rows(engine, "SELECT sum(price) FROM shop.daily") == [(100,)]
+    ran(shop(tmp_path, FORMS % "price"), engine, store, datetime(2026, 1, 12, 5, tzinfo=UTC))
+    assert rows(engine, "SELECT sum(price) FROM shop.daily") == [(100,)]
 
 
 def test_a_table_whose_time_was_forgotten_takes_the_kept_rows_over_again(
