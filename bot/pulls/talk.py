@@ -233,7 +233,7 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
         not_ready=" ".join(problem.message for problem in blockers(record)),
         is_promoting=record.state is PullState.MERGED and not record.rules.held,
         has_environment=record.environment.exists,
-        is_built=record.environment.exists and bool(record.outcome and record.outcome.applied),
+        is_built=record.environment.exists and bool(record.outcome and record.outcome.is_built),
         promoted=record.state is PullState.PROMOTED and record.promotion.revision > 0,
         promoted_revision=record.promotion.revision,
         prod_revision=prod.revision,

@@ -36,7 +36,7 @@ def _fill_offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     outcome = record.outcome
     if record.state is not PullState.PLANNED or outcome is None or outcome.is_too_costly:
         return ()
-    if not outcome.ok or not has_effect(outcome.plan) or outcome.applied:
+    if not outcome.ok or not has_effect(outcome.plan) or outcome.is_built:
         return ()
     face = Face("Backfill", "Computes the rows now")
     return (Choice("/backfill", "computes the rows before the merge", face),)
