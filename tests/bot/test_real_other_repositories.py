@@ -80,7 +80,7 @@ def test_a_change_in_core_names_its_readers_in_finance_and_their_pull_requests_s
     assert [(one.reader, one.columns, one.owner) for one in summary.readings] == [
         ("finance.revenue", ("amount",), "fay")
     ]
-    assert "finance" in bench.plan(amount)
+    assert "🟠 Indirect breaking" in bench.plan(amount)
     assert (readers(bench, note), "finance" in bench.plan(note)) == ((), False)
     assert [pulls.get(FINANCE, number).state for number in (built, waiting)] == [PullState.PLANNED, PullState.FAILED]
     assert fetch(f"SELECT * FROM finance__pr_{built}.revenue") == ((30, 2),)
