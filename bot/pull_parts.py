@@ -94,6 +94,7 @@ class PlanComment:
 
 
 RESTATED = "restated"
+NOT_RESTATED = "not_restated"  # that is taken back
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from mergeplan.bot.policy.approvals import Decision, promises
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.pull_parts import (
     NO_LAYERS,
+    NOT_RESTATED,
     RESTATED,
     UNRULED,
     Nearby,
@@ -221,7 +222,7 @@ class PullRecord:
     def restates(self) -> bool:
         """True if it computes rows of unedited models again: it changes prod even if it touches no file of a model."""
         plan = self.outcome.plan if self.outcome else None
-        is_asked = any(override.category == RESTATED for override in self.wishes.overrides)
+        is_asked = any(override.category in (RESTATED, NOT_RESTATED) for override in self.wishes.overrides)
         return is_asked or any(override.restates for override in (plan.overrides if plan else ()))
 
     @property

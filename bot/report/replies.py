@@ -39,7 +39,8 @@ def format_reply(row: CommandRow, answers: Sequence[Answer], state: str, project
 def withdraw_answer(answer: Answer, record: PullRecord) -> Answer:
     """Return the answer to a /categorize or /restate as it stands: withdrawn once the plan says that it has ended."""
     plan = record.outcome.plan if record.outcome else None
-    if plan is None or not answer.ok or not answer.text.startswith(("/categorize ", "/restate ")):
+    holds = answer.ok and " --reset" not in answer.text
+    if plan is None or not holds or not answer.text.startswith(("/categorize ", "/restate ")):
         return answer
     is_restated = answer.text.startswith("/restate ")
     about = (unused for unused in plan.unused_overrides if bool(unused.restates) is is_restated)
