@@ -29,6 +29,7 @@ def format_reply(row: CommandRow, answers: Sequence[Answer], state: str, project
     `project` is the folder of the project that answers, if the repository has several.
     """
     verb = "asked" if row.press is None else "pressed a button" if row.press.head else "ticked"
+    verb = "asked in the description" if row.description is not None else verb
     results = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]
     whom = f", and the project {code(project)} answers" if project else ""
     marker = reply_marker(row.repository, row.comment_id)
