@@ -110,9 +110,11 @@ def test_rows_are_offered_only_where_the_environment_lacks_them(missing: bool) -
     plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": [model], "blockers": []}
     view = show(run_lines=run_lines([{"event": "result", "ok": True, "applied": False, "plan": plan}], 0))
     outcome = view.record.outcome
+    skipped = replace(view.record, wishes=replace(view.record.wishes, backfill="skip"))
 
     assert outcome and outcome.is_built is not missing
     assert ("/backfill" in [offer.typed for offer in list_offers(view.record, view.prod)]) is missing
+    assert "/backfill" in [offer.typed for offer in list_offers(skipped, view.prod)]
 
 
 @pytest.mark.parametrize(
