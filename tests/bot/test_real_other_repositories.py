@@ -92,6 +92,10 @@ def test_a_change_in_core_names_its_readers_in_finance_and_their_pull_requests_s
     assert [pulls.get(FINANCE, number).state for number in (built, waiting)] == [PullState.PLANNED] * 2
     assert fetch(f"SELECT * FROM finance__pr_{waiting}.revenue") == ((90, 9),)
     assert fetch(f"SELECT * FROM finance__pr_{built}.revenue") == ((30, 2),)  # it was built before
+    (body,) = (comment.body for comment in bench.github.comments(FINANCE, built) if "mergeplan:plan" in comment.body)
+    assert "`core.orders` changed in another project at " in body
+    assert "`/restate core.orders` computes them again." in body
+    assert pulls.get(FINANCE, waiting).nearby.moved == ()  # it had computed nothing
     bench.github.comment(FINANCE, built, "/restate core.orders", author="ann")
     bench.idle()
     assert fetch(f"SELECT * FROM finance__pr_{built}.revenue") == ((90, 2),)
