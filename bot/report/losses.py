@@ -125,7 +125,7 @@ def _reading_row(project: str, reading: Reading) -> tuple[str, ...]:
 
 
 def _category_words(reading: Reading) -> str:
-    """Return the category that the lineage allows at least; '' for an exposure, which has none."""
+    """Return the most severe category that the lineage allows; '' for an exposure, which has none."""
     if reading.is_exposure:
         return ""
     if reading.takes and reading.columns:

@@ -41,7 +41,7 @@ class PlanOptions:
     restate: tuple[str, ...] = ()  # selectors of models to compute anew, in place of whatever the files say
     restate_copy: tuple[
         str, ...
-    ] = ()  # SELECTOR, SELECTOR=START..END or =reset: computed anew in tables that a merge promotes
+    ] = ()  # SELECTOR[=START..END]: computed anew in tables that a merge promotes; or =reset
     restated_at: str | None = None  # when that was asked for
     forward_only: bool = False  # keep the rows there are of every changed model
     effective_from: str | None = None  # of a forward-only plan: recompute from this day on

@@ -57,8 +57,9 @@ def read_copies(
 def find_taken_back(options: PlanOptions, models: Mapping[str, Model], find_changed: Changed) -> frozenset[str]:
     """Return the models whose restatement in a copy is taken back; a model that is gone is known by its name."""
     selectors = [selector for selector, days in _split_copies(options) if days == RESET]
-    names = set(selectors)
-    graph = add_outer_tables(models)
+    if not selectors:
+        return frozenset()
+    names, graph = set(selectors), add_outer_tables(models)
     for selector in selectors:
         try:
             names |= find_computed(graph, select(graph, [selector], find_changed))

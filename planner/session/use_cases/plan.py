@@ -85,9 +85,10 @@ def keep_categories(work: Workspace, plan: Plan, options: PlanOptions) -> None:
     """Keep each category that was chosen for a change of the plan, and forget those that are taken back."""
     for model in category_resets(options):
         work.store.overrides.forget(plan.environment, model)
-    models = {name: snapshot.model for name, snapshot in plan.new.snapshots.items()} | dict(work.models)
-    for model in find_taken_back(options, models, git_change_finder(work.project)):
-        work.store.overrides.forget_restatement(plan.environment, model)
+    if options.restate_copy:
+        models = {name: snapshot.model for name, snapshot in plan.new.snapshots.items()} | dict(work.models)
+        for model in find_taken_back(options, models, git_change_finder(work.project)):
+            work.store.overrides.forget_restatement(plan.environment, model)
     for override in plan.overrides:
         work.store.overrides.record(plan.environment, replace(override, at=override.at or work.now))
 

@@ -115,7 +115,7 @@ def test_readers_without_a_name_are_counted_and_no_text_of_theirs_is_markdown() 
     assert reader_blocks(()) == []
 
 
-def test_a_reader_has_the_category_that_its_columns_allow_at_least() -> None:
+def test_a_reader_has_the_most_severe_category_that_its_columns_allow() -> None:
     """Where any column may be read, it is computed again; an exposure has none."""
     reading = Reading("fin.revenue", "shop.orders", ("id",), owner="fay")
     others = (replace(reading, columns=(), takes=True), replace(reading, takes=True), replace(reading, keeps=True),
