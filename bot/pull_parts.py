@@ -94,6 +94,7 @@ class PlanComment:
 
 
 RESTATED = "restated"
+NOT_RESTATED = "not_restated"  # that is taken back
 
 
 @dataclass(frozen=True)
@@ -146,12 +147,21 @@ class PullRules:
 
 
 @dataclass(frozen=True)
+class MovedTable:
+    """A table of another project that its own tables were made from, and when that changed."""
+
+    name: str
+    at: str  # ISO 8601
+
+
+@dataclass(frozen=True)
 class Nearby:
     """What else is in flight around the pull request."""
 
     meets: tuple[Meeting, ...] = ()  # other open pull requests
     undoes: tuple[Undoing, ...] = ()  # merges that it takes back
     readers: tuple[ReaderSummary, ...] = ()  # of other projects, in what it changes
+    moved: tuple[MovedTable, ...] = ()
 
 
 @dataclass(frozen=True)

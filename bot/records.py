@@ -14,6 +14,7 @@ from mergeplan.bot.policy.approvals import Decision, promises
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.pull_parts import (
     NO_LAYERS,
+    NOT_RESTATED,
     RESTATED,
     UNRULED,
     Nearby,
@@ -110,6 +111,7 @@ class Pull:
     repository_id: int = 0  # GitHub's number of the repository that it is in
     stack: StackBase = NO_LAYERS  # the layers that lead from its base to the prod branch
     landed: bool = False  # it was merged as a layer, and the prod branch holds that merge
+    body: str = ""  # its description
 
     def goes_into(self, prod_branch: str) -> bool:
         """Return True when its changes are on their way to prod, by itself or with the layers below it."""
@@ -221,7 +223,7 @@ class PullRecord:
     def restates(self) -> bool:
         """True if it computes rows of unedited models again: it changes prod even if it touches no file of a model."""
         plan = self.outcome.plan if self.outcome else None
-        is_asked = any(override.category == RESTATED for override in self.wishes.overrides)
+        is_asked = any(override.category in (RESTATED, NOT_RESTATED) for override in self.wishes.overrides)
         return is_asked or any(override.restates for override in (plan.overrides if plan else ()))
 
     @property
@@ -354,9 +356,9 @@ class Press:
 
 @dataclass(frozen=True)
 class CommandRow:
-    """A comment with commands in it, or a press in place of one, until it is answered.
+    """A comment with commands in it, or a press or an edit of the description in place of one, until it is answered.
 
-    The `comment_id` of a press is below zero, and of no comment.
+    The `comment_id` of the last two is below zero, and of no comment.
     """
 
     comment_id: int
@@ -370,4 +372,5 @@ class CommandRow:
     proven: bool = True  # nobody edited it, or the comment whose box it is, as far as can be known here
     answers: tuple[Answer, ...] = ()
     press: Press | None = None
+    description: str | None = None  # as that edit left it; not `proven` if a command was there before in other text
     lines: tuple[str, ...] | None = None  # those of its commands that this project answers; None: not decided yet

@@ -81,6 +81,12 @@ class PlannerOutcome:
         return any(problem.path for problem in self.problems)
 
     @property
+    def is_built(self) -> bool:
+        """True if the environment has the plan's tables: this run built them, or had nothing to add."""
+        has_all = self.plan is not None and not any(model.intervals for model in self.plan.models)
+        return self.ok and (self.applied or has_all)
+
+    @property
     def is_blocked(self) -> bool:
         """True when the plan was made and is refused for what it would do, and nothing else went wrong."""
         blocked = bool(self.plan and self.plan.blockers) and not self.failed

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 MODEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,3}")
 SELECTOR = re.compile(r"\+?(tag:)?[A-Za-z_*][A-Za-z0-9_.*-]{0,200}\+?")
+RESET = "reset"  # the category that takes back what a person chose
 NUMBER = re.compile(r"[1-9]\d{0,8}")
 
 

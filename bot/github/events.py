@@ -54,6 +54,16 @@ class WrittenComment:
 
 
 @dataclass(frozen=True)
+class WrittenDescription:
+    """A pull request's description as somebody left it, who may not be its author, and the one before."""
+
+    author: str
+    body: str
+    before: str
+    at: str  # ISO 8601, GitHub's clock
+
+
+@dataclass(frozen=True)
 class Pressed:
     """A button of a check, or boxes of a comment, and by whom; `at` is '' where GitHub does not say when.
 
@@ -79,6 +89,7 @@ class Event:
     branch: str = ""
     head: str = ""
     comment: WrittenComment | None = None
+    description: WrittenDescription | None = None
     pressed: Pressed | None = None
     again: bool = False  # somebody pressed Re-run
     label: str = ""  # that was set or taken away: it asks nothing where no rule names it
@@ -211,7 +222,21 @@ def _read_pull_request(guid: str, payload: Mapping[str, Any]) -> Event | Ignored
     repository, number = _parse_repository(payload), _parse_number(pull["number"], MOST_NUMBER)
     if action in LABEL_ACTIONS:  # it names no head: a label ends no run, however late its webhook comes
         return Event(guid, kind, repository, number, label=_parse_text((payload.get("label") or {}).get("name", "")))
-    return Event(guid, kind, repository, number, _parse_text(pull["base"]["ref"]), _parse_sha(pull["head"]["sha"]))
+    branch, head = _parse_text(pull["base"]["ref"]), _parse_sha(pull["head"]["sha"])
+    return Event(guid, kind, repository, number, branch, head, description=_read_description(payload))
+
+
+def _read_description(payload: Mapping[str, Any]) -> WrittenDescription | None:
+    """Parse a new or edited description; None for a bot's, and where another text was edited."""
+    change, pull = payload.get("changes", {}).get("body"), payload["pull_request"]
+    author = _sender_login({"sender": payload.get("sender")})
+    if not author or not (payload["action"] == "opened" or (payload["action"] == "edited" and change)):
+        return None
+    try:
+        body, before = _parse_text(pull.get("body") or ""), _parse_text((change or {}).get("from") or "")
+        return WrittenDescription(author, body, before, _parse_moment(pull["updated_at"]))
+    except (KeyError, ValueError):
+        return None  # what it asks for otherwise counts all the same
 
 
 def _read_review(guid: str, payload: Mapping[str, Any]) -> Event | Ignored:

@@ -346,6 +346,7 @@ def _parse_pull(value: Mapping[str, Any]) -> Pull:
         updated_at=_utc_text(updated) if updated else "",
         labels=tuple(label["name"] for label in value.get("labels") or ()),
         repository_id=value["base"]["repo"]["id"],
+        body=value.get("body") or "",
     )
 
 

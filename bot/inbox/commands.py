@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
+from mergeplan.bot.commands.description import compare_descriptions
 from mergeplan.bot.commands.reading import read_commands
-from mergeplan.bot.github.events import Pressed, WrittenComment
+from mergeplan.bot.github.events import Pressed, WrittenComment, WrittenDescription
 from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.prods import read_prod
 from mergeplan.bot.inbox.queue import Queue
@@ -122,6 +124,23 @@ def take_command(
     return True
 
 
+def take_description(connection: sa.Connection, repository: str, number: int, written: WrittenDescription) -> bool:
+    """Store what an edit of a description asks for, in the caller's transaction; False if it is known, or nothing."""
+    edit = compare_descriptions(written.before, written.body, read_prod(connection, repository).namespace)
+    once = ["description", number, written.at, written.author, *edit.lines]
+    own_id = _hash_id(once)
+    if not edit.lines or _is_known(connection, repository, own_id):
+        return False
+    row = CommandRow(own_id, repository, number, written.author, "\n".join(edit.lines), written.at, seen=True)
+    _put_command(connection, replace(row, proven=not edit.hidden, description=written.body))
+    return True
+
+
+def _hash_id(once: list[Any]) -> int:
+    """Return an id that no comment has."""
+    return -1 - int(hashlib.sha256(json.dumps(once).encode()).hexdigest()[:15], 16)
+
+
 def take_press(connection: sa.Connection, record: PullRecord, press_event: Pressed, guid: str) -> bool:
     """Store a press, in the caller's transaction; False when it is known, or the same one waits for its answer.
 
@@ -135,7 +154,7 @@ def take_press(connection: sa.Connection, record: PullRecord, press_event: Press
         if press_event.comment_id
         else [guid]
     )
-    own_id = -1 - int(hashlib.sha256(json.dumps(once).encode()).hexdigest()[:15], 16)  # never a comment's
+    own_id = _hash_id(once)
     of_pull = (COMMANDS.c.repository == repository, COMMANDS.c.number == number, COMMANDS.c.state != "answered")
     waiting = connection.execute(sa.select(COMMANDS.c.data).where(*of_pull)).scalars()
     press_identity = (press_event.author, press_event.press)

@@ -13,7 +13,7 @@ import structlog
 
 from mergeplan.bot.branches import branches_of
 from mergeplan.bot.github.events import COMES, Event
-from mergeplan.bot.inbox.commands import is_of_ours, take_command, take_press
+from mergeplan.bot.inbox.commands import is_of_ours, take_command, take_description, take_press
 from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.prods import put_prod, read_prod
 from mergeplan.bot.inbox.pulls import put_pull, read_pull
@@ -203,6 +203,8 @@ class Deliveries:
                 _note_group(connection, event)
             if event.comment:
                 take_command(connection, event.repository, event.number, event.comment)
+            if event.description:
+                take_description(connection, event.repository, event.number, event.description)
             if event.pressed and number:
                 take_press(connection, _pull_of(connection, event), event.pressed, event.guid)
 

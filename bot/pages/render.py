@@ -16,6 +16,7 @@ from markupsafe import Markup
 from mergeplan.bot.pages.links import DAYS
 from mergeplan.bot.pages.text import render_foreign, render_sentence
 from mergeplan.bot.pages.view import PageView, count_steps
+from mergeplan.bot.report.losses import READING_HEAD, UPPER_BOUND, reader_lines, reading_rows
 from mergeplan.bot.report.markdown import format_days
 from mergeplan.bot.report.rows import format_share
 from mergeplan.bot.report.words import actual_words, audit_line, estimate_words
@@ -100,9 +101,13 @@ def _load_templates() -> Environment:
         "counts": count_steps,
         "estimate": estimate_words,
         "actual": actual_words,
+        "readers": reader_lines,
+        "readings": reading_rows,
         "audit": lambda row: render_sentence(audit_line(row).removeprefix("- ")),
         "moment": lambda at: datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC"),
     }
     environment = open_templates([TEMPLATES, SITE], filters)
-    environment.globals.update({"style": Markup(_read_style()), "tabs": TABS, "link_days": DAYS})  # noqa: S704 - a file of ours
+    style = Markup(_read_style())  # noqa: S704 - a file of ours
+    words = {"reading_head": READING_HEAD, "upper_bound": UPPER_BOUND}
+    environment.globals.update({"style": style, "tabs": TABS, "link_days": DAYS, **words})
     return environment

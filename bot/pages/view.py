@@ -10,6 +10,7 @@ from itertools import groupby
 from mergeplan.bot.pages.drawing import Box, draw_graph
 from mergeplan.bot.pages.text import Alert, split_alert
 from mergeplan.bot.projects import title_of
+from mergeplan.bot.readers.impact import ReaderSummary
 from mergeplan.bot.records import AFTER_MERGE, Prod, PullRecord, PullState
 from mergeplan.bot.report.comment import ROWS_SHOWN, facts_line
 from mergeplan.bot.report.markdown import NAMES, category_of
@@ -133,6 +134,11 @@ class Changes:
         """What the edits do to Spark's physical plans, a sentence each."""
         outcome = self.record.outcome
         return physical_lines(outcome.physical_plan) if outcome and self.record.state in ROWS_SHOWN else []
+
+    @property
+    def readers(self) -> tuple[ReaderSummary, ...]:
+        """The readers in other projects, as far as the comment names them."""
+        return self.record.nearby.readers if self.models and self.record.state in ROWS_SHOWN else ()
 
     @property
     def moves(self) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -5,17 +5,18 @@ Each is planned again at most once for a promotion, and none of their plans prom
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 
 import structlog
 
-from mergeplan.bot.context import BotContext
+from mergeplan.bot.context import BotContext, now_text
 from mergeplan.bot.projects import repository_of
 from mergeplan.bot.readers.impact import find_changes, meet_readers
 from mergeplan.bot.readers.other_services import name_of
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.transitions.planning import note_moved_sources
-from mergeplan.planner.contract.plan import PlanView
+from mergeplan.planner.contract.plan import ModelChange, PlanView
 
 log = structlog.get_logger(__name__)
 PULLS_MAX = 20  # of one project, the newest: what is older is planned when it is touched
@@ -41,12 +42,13 @@ def replan_readers(context: BotContext, project: str, plan: PlanView | None) -> 
 
 def _replan_pulls(context: BotContext, project: str, readers: Collection[str], tables: Collection[str]) -> None:
     pulls = context.inbox.pulls.filter_by_state(project, *PLANNED)
-    concerned = [pull.number for pull in pulls if _is_concerned(pull, readers, tables)][-PULLS_MAX:]
-    for number in concerned:
-        context.inbox.pulls.update(project, number, note_moved_sources)
-        context.inbox.queue.wake(project, number)
+    concerned = [pull for pull in pulls if _is_concerned(pull, readers, tables)][-PULLS_MAX:]
+    for pull in concerned:
+        note = partial(note_moved_sources, tables=_find_computed_from(pull, tables), at=now_text())
+        context.inbox.pulls.update(project, pull.number, note)
+        context.inbox.queue.wake(project, pull.number)
     if concerned:
-        log.info("readers_planned_again", repository=project, pull_requests=concerned)
+        log.info("readers_planned_again", repository=project, pull_requests=[pull.number for pull in concerned])
 
 
 def _is_concerned(pull: PullRecord, readers: Collection[str], tables: Collection[str]) -> bool:
@@ -55,9 +57,20 @@ def _is_concerned(pull: PullRecord, readers: Collection[str], tables: Collection
     if pull.state is PullState.FAILED or (plan is None and readers):
         return True
     models = plan.models if plan else ()
-    parents = {parent for model in models for parent in model.parents}
-    reads = any(table == parent or table.endswith(f".{parent}") for table in tables for parent in parents)
-    return reads or any(model.name in readers for model in models)
+    return bool(_find_parents(models, tables)) or any(model.name in readers for model in models)
+
+
+def _find_computed_from(pull: PullRecord, tables: Collection[str]) -> tuple[str, ...]:
+    """Return those of the tables, as the project names them, from which it has computed tables of its own."""
+    plan = pull.outcome.plan if pull.outcome and pull.outcome.is_built else None
+    return _find_parents((model for model in plan.models if model.recomputed), tables) if plan else ()
+
+
+def _find_parents(models: Iterable[ModelChange], tables: Collection[str]) -> tuple[str, ...]:
+    parents = dict.fromkeys(parent for model in models for parent in model.parents)
+    return tuple(
+        parent for parent in parents if any(table == parent or table.endswith(f".{parent}") for table in tables)
+    )
 
 
 def show_readers(context: BotContext, project: str, tables: Collection[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mergeplan.bot.budgets import DiffRules, cost_limits, diff_arguments
 from mergeplan.bot.projects import inside
-from mergeplan.bot.pull_parts import RESTATED, PendingOverride
+from mergeplan.bot.pull_parts import NOT_RESTATED, RESTATED, PendingOverride
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.snapshot.environment import PROD
@@ -57,6 +57,8 @@ def plan_arguments(
 
 
 def _override_arguments(override: PendingOverride) -> tuple[str, ...]:
+    if override.category == NOT_RESTATED:
+        return (f"--restate-copy={override.model}=reset",)
     if override.category != RESTATED:
         return "--categorize", f"{override.model}={override.category}"
     return (f"--restate-copy={override.model}" + (f"={override.days}" if override.days else ""),)

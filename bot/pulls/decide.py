@@ -8,7 +8,7 @@ from enum import Enum
 from typing import ClassVar
 
 from mergeplan.bot.inflight import is_concerned
-from mergeplan.bot.pull_parts import RESTATED
+from mergeplan.bot.pull_parts import NOT_RESTATED, RESTATED
 from mergeplan.bot.records import AFTER_MERGE, News, ProdRecord, Pull, PullRecord, PullState
 
 
@@ -42,6 +42,7 @@ class MakePlan:
 
 
 Next = Action | MakePlan
+ACTIONS = {RESTATED: "restated rows", NOT_RESTATED: "took a restatement back"}
 LAYER_WAIT = 1800.0  # seconds until a layer is planned whatever becomes of the one below
 
 
@@ -115,8 +116,7 @@ def _decide_open(pull: Pull, record: PullRecord, prod: ProdRecord) -> Next:
         return MakePlan("No label keeps it from being planned any more.")
     if record.wishes.overrides:
         first = record.wishes.overrides[0]
-        action = "restated rows" if first.category == RESTATED else "categorized a change"
-        return MakePlan(f"{first.who} {action}.")
+        return MakePlan(f"{first.who} {ACTIONS.get(first.category, 'categorized a change')}.")
     if record.wishes.again:
         return MakePlan("Requested again.")
     if record.wishes.sources_moved and record.state in (PullState.PLANNED, PullState.FAILED):

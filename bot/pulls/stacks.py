@@ -63,7 +63,7 @@ def _shown_environment(records: Sequence[PullRecord]) -> str:
     for record in records:
         if record.state is not PullState.PLANNED:
             return ""
-        if record.outcome and record.outcome.applied and record.environment.exists:
+        if record.outcome and record.outcome.is_built and record.environment.exists:
             return record.environment.name
         if not changes_nothing(record.outcome):
             return ""

@@ -9,6 +9,7 @@ from datetime import datetime
 import structlog
 
 from mergeplan.bot.commands.command import Command, Mistake
+from mergeplan.bot.commands.description import keep_current
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import QUESTION, UNFINISHED, Request
 from mergeplan.bot.commands.policy import NotAllowed, decide_command, role_for
@@ -36,6 +37,10 @@ UNPROVEN = (
 EDITED = (
     "The comment was not as the bot wrote it when this was ticked. Nothing was changed: look at the comment, then tick "
     "again."
+)
+HIDDEN = (
+    "The description had these words before, where they were no command. Nothing was changed: write the command in a "
+    "comment."
 )
 
 
@@ -81,6 +86,8 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
         if row.state != "new":
             continue
         requests = _read_requests(context, gateway, row, config)
+        if row.description is not None:
+            requests = _read_description(row, requests, pull, config)
         if not requests:  # another project's; or it came before the rules were read, and is another bot's
             context.inbox.commands.answer(replace(row, state="answered"))
             continue
@@ -113,6 +120,16 @@ def _read_requests(
         return tuple(check_project(command, projects) for command in every if command.text in (row.lines or ()))
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
     return tuple(resolve_press(key, row.press, record, prod) for key in row.press.keys)
+
+
+def _read_description(
+    row: CommandRow, requests: tuple[Command | Mistake, ...], pull: Pull, config: BotConfig
+) -> tuple[Command | Mistake, ...]:
+    """Return what the description asks for as it is now: webhooks come out of order, and GitHub answers late."""
+    edited_text = row.description or ""
+    is_present = not pull.updated_at or parse_moment(pull.updated_at) >= parse_moment(row.said_at)
+    present_text = pull.body if is_present else edited_text
+    return keep_current(requests, edited_text, present_text, config.command_namespace or "")
 
 
 def _find_projects(
@@ -172,7 +189,7 @@ def _answer_comment(context: BotContext, gateway: RepositoryGateway, row: Comman
     shown = Shown(record, context.inbox.prods.get(record.repository))
     text = format_reply(row, answers, state_sentence(shown), gateway.project)
     gateway.comments.write(row.number, text, reply_marker(row.repository, row.comment_id))
-    if row.press is None:
+    if row.comment_id > 0:
         ok = all(answer.ok for answer in answers)
         gateway.comments.react(row.number, row.comment_id, "rocket" if ok else "confused")
     context.inbox.commands.answer(replace(row, state="answered", answers=answers))
@@ -188,6 +205,8 @@ def _judge_command(
 ) -> Answer:
     if isinstance(command, Mistake):
         return Answer(command.text, False, command.sentence)
+    if row.description is not None and not row.proven:
+        return Answer(command.text, False, HIDDEN)
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
     is_held = record.state is PullState.MERGED and record.rules.held
     if not row.proven and ROLES.index(role_for(command, config.permissions, is_held=is_held)) > ROLES.index("write"):
@@ -233,7 +252,7 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
         not_ready=" ".join(problem.message for problem in blockers(record)),
         is_promoting=record.state is PullState.MERGED and not record.rules.held,
         has_environment=record.environment.exists,
-        is_built=record.environment.exists and bool(record.outcome and record.outcome.applied),
+        is_built=record.environment.exists and bool(record.outcome and record.outcome.is_built),
         promoted=record.state is PullState.PROMOTED and record.promotion.revision > 0,
         promoted_revision=record.promotion.revision,
         prod_revision=prod.revision,

@@ -30,13 +30,14 @@ class TableChange:
     every: bool = False  # rows change, and so every column
     removed: tuple[str, ...] = ()
     altered: tuple[str, ...] = ()
+    grows: bool = False  # a column comes: a name without a table may be of it now
 
 
 @dataclass(frozen=True)
 class Reading:
     """A reader of another project with the changed columns of a model that it reads; () where it may read any.
 
-    `takes`: the model or one of its columns goes.
+    `takes`: the model or one of its columns goes. `keeps`: none of its columns change.
     """
 
     reader: str
@@ -45,15 +46,20 @@ class Reading:
     takes: bool = False
     owner: str = ""
     is_exposure: bool = False
+    keeps: bool = False
 
 
 @dataclass(frozen=True)
 class ReadingProject:
-    """Another project that reads what a plan changes; `approvers` are those of each reader, () where it has none."""
+    """Another project that reads what a plan changes; `approvers` are those of each reader, () where it has none.
+
+    `kept` are its models that read such a table, but none of the columns that change.
+    """
 
     name: str
     is_shown: bool
     readings: tuple[Reading, ...]
+    kept: tuple[Reading, ...] = ()
     approvers: tuple[tuple[str, ...], ...] = ()
 
 
@@ -88,7 +94,9 @@ def _find_change(model: ModelChange, table: str) -> TableChange | None:
     every = columns.every or is_unnamed or model.change in ("added", "restated")
     if model.skipped and not removed:
         return None
-    return TableChange(model.name, table, False, every, removed, altered) if every or removed or altered else None
+    if not (every or removed or altered):
+        return None
+    return TableChange(model.name, table, False, every, removed, altered, grows=bool(columns.added))
 
 
 def _lower(names: Iterable[str]) -> tuple[str, ...]:
@@ -119,6 +127,18 @@ def _meet_reader(change: TableChange, reader: TableReader) -> Reading | None:
     return Reading(reader.name, change.model, columns, takes, reader.owner, reader.is_exposure)
 
 
+def find_kept(changes: Sequence[TableChange], reads: Mapping[str, Sequence[TableReader]]) -> tuple[Reading, ...]:
+    """Return the models that read changed tables, but nothing that changes there."""
+    concerned = {reading.reader for reading, _ in meet_readers(changes, reads)}
+    concerned |= {reader.name for change in changes if change.grows for reader in reads.get(change.table, ())}
+    return tuple(
+        Reading(reader.name, change.model, owner=reader.owner, keeps=True)
+        for change in changes
+        for reader in reads.get(change.table, ())
+        if not reader.is_exposure and reader.name not in concerned
+    )
+
+
 def summarize_readers(project: ReadingProject) -> ReaderSummary:
     readings = project.readings
     owners = dict.fromkeys(reading.owner for reading in readings if reading.owner)
@@ -128,7 +148,7 @@ def summarize_readers(project: ReadingProject) -> ReaderSummary:
         exposures=len({reading.reader for reading in readings if reading.is_exposure}),
         owners=tuple(sorted(owners))[:OWNERS_MAX],
         takes=any(reading.takes for reading in readings),
-        readings=tuple(map(_clip_columns, readings[:NAMED_MAX])) if project.is_shown else (),
+        readings=tuple(map(_clip_columns, (*readings, *project.kept)[:NAMED_MAX])) if project.is_shown else (),
     )
 
 

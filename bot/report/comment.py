@@ -6,6 +6,7 @@ import hashlib
 import re
 
 from mergeplan.bot.projects import add_label, label_of, repository_of
+from mergeplan.bot.pull_parts import MovedTable
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.report.checks.plan import NAME as PLAN
 from mergeplan.bot.report.inflight import inflight_block, stack_blocks
@@ -289,7 +290,16 @@ def _note_blocks(pull_view: Shown) -> list[str]:
         notes.append(
             f"{code(unused.who)} {done}: that no longer applies, because {override_end_words(unused)}. {again}"
         )
+    notes += [_moved_line(table) for table in record.nearby.moved] if record.state is PullState.PLANNED else []
     return ["\n".join(f"> {note}" for note in notes)] if notes else []
+
+
+def _moved_line(table: MovedTable) -> str:
+    moment = table.at[:16].replace("T", " ")
+    return (
+        f"{code(table.name)} changed in another project at {moment} UTC. Tables that were computed here before keep "
+        f"their rows: {code(f'/restate {table.name}')} computes them again."
+    )
 
 
 def comment_foot(pull_view: Shown) -> str:

@@ -44,7 +44,7 @@ def _environment_view(record: PullRecord) -> DeploymentView | None:
             if deployment
             else None
         )
-    if record.state is not PullState.PLANNED or outcome is None or not outcome.applied or not has_effect(outcome.plan):
+    if record.state is not PullState.PLANNED or outcome is None or not outcome.is_built or not has_effect(outcome.plan):
         return None
     assert outcome.plan is not None
     return _build_deployment(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mergeplan.bot.readers.impact import ReaderSummary, Reading
-from mergeplan.bot.report.markdown import code, details_block, fit_lines, format_days, format_table
+from mergeplan.bot.report.markdown import NAMES, SIGNS, code, details_block, fit_lines, format_days, format_table
 from mergeplan.bot.results import WITHOUT_VIEW, PlannerOutcome
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 from mergeplan.planner.contract.tables import DataDifference
@@ -18,7 +18,10 @@ ROOM = 3_000  # characters of the list
 READERS_MAX = 4
 COLUMNS_MAX = 6
 READINGS_ROOM = 8_000
-READING_HEAD = ("Reader", "Reads", "Columns that change", "Owner")
+UPPER_BOUND = (
+    "Categories follow from the columns that they read in prod. Nothing was planned there: a plan may keep more."
+)
+READING_HEAD = ("Reader", "Reads", "Columns that change", "Planned on top of this", "Owner")
 WIDENINGS = (("tinyint", "smallint", "int", "bigint"), ("tinyint", "smallint", "float"), ("int", "double"),
              ("float", "double"), ("date", "timestamp"), ("date", "timestamp_ntz"))  # fmt: skip
 WHOLE_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
@@ -78,15 +81,22 @@ def loss_lines(plan: PlanView, losses: tuple[Loss, ...], readers: Sequence[Reade
 def reader_blocks(readers: Sequence[ReaderSummary]) -> list[str]:
     if not readers:
         return []
-    lines = [f"- {_project_name(one)}: {_reader_words(one)}" for one in readers]
+    lines = [f"- {line}" for line in reader_lines(readers)]
     title = f"{count_noun(len(readers), 'other project')} {'reads' if len(readers) == 1 else 'read'} what changes"
     blocks = ["\n".join([f"**{title}:**", "", *fit_lines(lines, ROOM)])]
-    rows = [_reading_row(one.name, reading) for one in readers for reading in one.readings]
-    if rows:
+    if rows := reading_rows(readers):
         head, rule, *table = format_table(READING_HEAD, rows).split("\n")
-        shown = "\n".join([head, rule, *fit_lines(table, READINGS_ROOM, "| … and {} more | | | |")])
-        blocks.append(details_block("Their models and exposures by column", shown))
+        shown = "\n".join([head, rule, *fit_lines(table, READINGS_ROOM, "| … and {} more | | | | |")])
+        blocks.append(details_block("Their models and exposures by column", f"{shown}\n\n{UPPER_BOUND}"))
     return ["\n\n".join(blocks)]
+
+
+def reader_lines(readers: Sequence[ReaderSummary]) -> list[str]:
+    return [f"{_project_name(one)}: {_reader_words(one)}" for one in readers]
+
+
+def reading_rows(readers: Sequence[ReaderSummary]) -> list[tuple[str, ...]]:
+    return [_reading_row(one.name, reading) for one in readers for reading in one.readings]
 
 
 def _project_name(summary: ReaderSummary) -> str:
@@ -102,15 +112,26 @@ def _reader_words(summary: ReaderSummary) -> str:
 
 
 def _reading_row(project: str, reading: Reading) -> tuple[str, ...]:
-    names = first_names([code(name) for name in reading.columns], COLUMNS_MAX) or "any column"
+    names = first_names([code(name) for name in reading.columns], COLUMNS_MAX)
     reader_text = f"{code(reading.reader)}{' (exposure)' if reading.is_exposure else ''}"
     lost = "⚠️ " if reading.takes else ""
     return (
         f"{code(project)}: {reader_text}",
         code(reading.model),
-        f"{lost}{names}",
+        f"{lost}{names or ('none' if reading.keeps else 'any column')}",
+        _category_words(reading),
         code(reading.owner) if reading.owner else "",
     )
+
+
+def _category_words(reading: Reading) -> str:
+    """Return the most severe category that the lineage allows; '' for an exposure, which has none."""
+    if reading.is_exposure:
+        return ""
+    if reading.takes and reading.columns:
+        return "❌ its query fails"
+    category = "indirect_non_breaking" if reading.keeps else "indirect_breaking"
+    return f"{SIGNS[category]} {NAMES[category]}"
 
 
 def _used_by(plan: PlanView, model: str) -> str:

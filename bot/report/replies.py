@@ -29,6 +29,7 @@ def format_reply(row: CommandRow, answers: Sequence[Answer], state: str, project
     `project` is the folder of the project that answers, if the repository has several.
     """
     verb = "asked" if row.press is None else "pressed a button" if row.press.head else "ticked"
+    verb = "asked in the description" if row.description is not None else verb
     results = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]
     whom = f", and the project {code(project)} answers" if project else ""
     marker = reply_marker(row.repository, row.comment_id)
@@ -39,7 +40,8 @@ def format_reply(row: CommandRow, answers: Sequence[Answer], state: str, project
 def withdraw_answer(answer: Answer, record: PullRecord) -> Answer:
     """Return the answer to a /categorize or /restate as it stands: withdrawn once the plan says that it has ended."""
     plan = record.outcome.plan if record.outcome else None
-    if plan is None or not answer.ok or not answer.text.startswith(("/categorize ", "/restate ")):
+    holds = answer.ok and " --reset" not in answer.text
+    if plan is None or not holds or not answer.text.startswith(("/categorize ", "/restate ")):
         return answer
     is_restated = answer.text.startswith("/restate ")
     about = (unused for unused in plan.unused_overrides if bool(unused.restates) is is_restated)

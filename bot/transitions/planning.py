@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from mergeplan.bot.pull_parts import PlanBase, ProjectPlace, PullSource, StackBase
+from mergeplan.bot.pull_parts import MovedTable, PlanBase, ProjectPlace, PullSource, StackBase
 from mergeplan.bot.records import Pull, PullRecord, PullState
 
+MOVED_MAX = 5  # tables of other projects that are named
 Transition = Callable[[PullRecord], PullRecord]
 
 
@@ -166,10 +167,13 @@ def request_plan(record: PullRecord) -> PullRecord:
     return replace(record, wishes=replace(record.wishes, again=True))
 
 
-def note_moved_sources(record: PullRecord) -> PullRecord:
+def note_moved_sources(record: PullRecord, tables: Iterable[str] = (), at: str = "") -> PullRecord:
     """Ask for another plan of a head that has one, or will have: another project changed tables that it reads."""
-    has_plan = record.state in (PullState.PLANNING, PullState.PLANNED, PullState.FAILED)
-    return replace(record, wishes=replace(record.wishes, sources_moved=True)) if has_plan else record
+    if record.state not in (PullState.PLANNING, PullState.PLANNED, PullState.FAILED):
+        return record
+    moved = {table.name: table for table in record.nearby.moved} | {name: MovedTable(name, at) for name in tables}
+    nearby = replace(record.nearby, moved=tuple(moved.values())[-MOVED_MAX:])
+    return replace(record, wishes=replace(record.wishes, sources_moved=True), nearby=nearby)
 
 
 def cancel_planning(record: PullRecord, reason: str) -> PullRecord:

@@ -40,3 +40,9 @@ class Overrides:
         with self._database.writing() as tx:
             statement = tx.delete(t.overrides).where(t.overrides.c.environment == environment)
             tx.execute(statement if model is None else statement.where(t.overrides.c.model == model))
+
+    def forget_restatement(self, environment: str, model: str) -> None:
+        overrides = t.overrides
+        about = (overrides.c.environment == environment, overrides.c.model == model, overrides.c.restates)
+        with self._database.writing() as tx:
+            tx.execute(tx.delete(overrides).where(*about))

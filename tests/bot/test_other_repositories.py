@@ -59,6 +59,22 @@ def test_a_repository_that_lets_its_names_be_seen_is_named_with_its_columns(shop
     assert "`shop.revenue`" in (shop.checks(shop.head(number))["plan"].summary or "")
 
 
+def test_a_model_that_reads_other_columns_is_kept_and_not_counted(shop: Bench) -> None:
+    prices = "-- reads shop.orders.price\nSELECT 1 AS price\n"
+    shop.knobs(columns={"shop.orders": {"altered": ["id"]}})
+    add_repository(shop, files={**SHOWN, "models/prices.sql": prices})
+    number = shop.open(FILTER)
+    shop.idle()
+
+    (summary,) = readers(shop, number)
+    assert (summary.models, [(one.reader, one.keeps) for one in summary.readings]) == (
+        1,
+        [("shop.revenue", False), ("shop.prices", True)],
+    )
+    rows = [line for line in shop.plan(number).split("\n") if line.startswith(f"| `{FINANCE}`")]
+    assert ["🟠 Indirect breaking" in rows[0], "⚪ Indirect non-breaking" in rows[1]] == [True, True]
+
+
 def test_any_other_repository_is_a_number_and_its_owners(shop: Bench) -> None:
     (shop.folder / "home" / FINANCE).mkdir(parents=True)
     (shop.folder / "home" / FINANCE / "knobs.json").write_text('{"owner": "Ann of finance"}')

@@ -97,6 +97,18 @@ def test_a_command_for_all_is_answered_by_each_touched_project(pair: Bench) -> N
     assert len(pair.replies(other)) == 3
 
 
+def test_a_line_of_the_description_is_for_the_project_that_it_names(pair: Bench) -> None:
+    number = pair.open(IN_SHOP | IN_ADS, title="Late\n\n/restate shop.totals --copy --project ads")
+    pair.idle()
+    plans = [
+        [call["argv"] for call in found if "pr_1" in call["argv"]]
+        for found in (pair.calls("plan"), calls(pair, "plan"))
+    ]
+
+    assert [["--restate-copy=shop.totals" in argv for argv in argvs] for argvs in plans] == [[False], [True]]
+    assert len(pair.replies(number)) == 1
+
+
 @pytest.mark.prove
 def test_deploy_is_refused_where_other_projects_change_too(copy_bench: Callable[..., Bench]) -> None:
     deploys = {f"{folder}/config.yaml": "cicd_bot:\n  enable_deploy_command: true\n" for folder in ("shop", "ads")}

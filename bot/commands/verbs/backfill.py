@@ -36,7 +36,8 @@ def _fill_offers(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
     outcome = record.outcome
     if record.state is not PullState.PLANNED or outcome is None or outcome.is_too_costly:
         return ()
-    if not outcome.ok or not has_effect(outcome.plan) or outcome.applied:
+    may_lack_rows = record.wishes.backfill == "skip" or not outcome.is_built
+    if not outcome.ok or not has_effect(outcome.plan) or not may_lack_rows:
         return ()
     face = Face("Backfill", "Computes the rows now")
     return (Choice("/backfill", "computes the rows before the merge", face),)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 
-from mergeplan.bot.commands.command import MODEL, Command, Line, Mistake, resolve_model
+from mergeplan.bot.commands.command import MODEL, RESET, Command, Line, Mistake, resolve_model
 from mergeplan.bot.commands.facts import require_shown_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, report_plan
 from mergeplan.bot.pull_parts import PendingOverride
@@ -17,7 +17,6 @@ from mergeplan.bot.results import direct_changes
 from mergeplan.bot.transitions.requests import add_override, set_overrides
 from mergeplan.planner.contract.plan import ModelChange, PlanView
 
-RESET = "reset"
 CATEGORIES: Mapping[str, str] = {
     "breaking": "breaking",
     "non-breaking": "non_breaking",

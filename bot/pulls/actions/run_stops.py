@@ -15,7 +15,10 @@ from mergeplan.bot.records import AFTER_MERGE, News, PullRecord, PullState
 
 log = structlog.get_logger(__name__)
 MOVED = "moved"  # the base branch is another one: a success would be of what is not merged
-COMMANDING = frozenset({"issue_comment.created", "issue_comment.edited", "check_run.requested_action"})
+COMMANDING = frozenset({"issue_comment.created", "issue_comment.edited", "check_run.requested_action"}) | {
+    "pull_request.opened",  # with their descriptions
+    "pull_request.edited",
+}
 
 
 class RunStops:

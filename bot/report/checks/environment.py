@@ -53,9 +53,10 @@ def progress_view(record: PullRecord) -> CheckView:
 
 
 def _success_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
-    is_built = outcome.applied or not any(model.intervals for model in plan.models)
     built = (
-        f"is built. Computed: {work_words(plan)}." if is_built else "is planned; its rows are computed at the merge."
+        f"is built. Computed: {work_words(plan)}."
+        if outcome.is_built
+        else "is planned; its rows are computed at the merge."
     )
     title = f"{plan.environment} {built}"
     lines = [f"- {code(model.name)}: {computation_words(model)}; {table_words(model)}" for model in plan.models]

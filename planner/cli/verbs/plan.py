@@ -79,7 +79,7 @@ GROUPS = {
     "--restate-copy",
     "restate_copy",
     multiple=True,
-    metavar="SELECTOR[=START..END]",
+    metavar="SELECTOR[=START..END|reset]",
     help="Recompute unchanged models in new tables, which a merge promotes.",
 )
 @click.option(

@@ -17,7 +17,9 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Blocker, ChangeKind
 from mergeplan.planner.session.events import Tested, TestsStarted
 from mergeplan.planner.session.options import PlanOptions, category_resets
+from mergeplan.planner.session.restated_copies import find_taken_back
 from mergeplan.planner.session.unopened import plan_refusals
+from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.use_cases.lint import check_rules
 from mergeplan.planner.session.use_cases.planning import check_request, load_request, make_plan, rebuild_saved_plan
 from mergeplan.planner.session.witness.checking import add_checks
@@ -83,6 +85,10 @@ def keep_categories(work: Workspace, plan: Plan, options: PlanOptions) -> None:
     """Keep each category that was chosen for a change of the plan, and forget those that are taken back."""
     for model in category_resets(options):
         work.store.overrides.forget(plan.environment, model)
+    if options.restate_copy:
+        models = {name: snapshot.model for name, snapshot in plan.new.snapshots.items()} | dict(work.models)
+        for model in find_taken_back(options, models, git_change_finder(work.project)):
+            work.store.overrides.forget_restatement(plan.environment, model)
     for override in plan.overrides:
         work.store.overrides.record(plan.environment, replace(override, at=override.at or work.now))
 

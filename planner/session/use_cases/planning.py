@@ -15,17 +15,16 @@ from mergeplan.planner.parsing.files.catalogs import check_views
 from mergeplan.planner.parsing.files.environments import environment_ttl, naming_of
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.plan.build import Category, Plan, Request, build_plan
-from mergeplan.planner.plan.change import Days
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import exposures_hit
 from mergeplan.planner.plan.forward_only import ForwardOnly
-from mergeplan.planner.plan.restatement import add_outer_tables, find_computed
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.plan.selected_changes import find_unselected, select_models
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.options import RESET, PlanOptions, categories, category_resets
+from mergeplan.planner.session.restated_copies import find_taken_back, read_copies, resolve_copy
 from mergeplan.planner.session.scheduling.late_schedules import find_late_schedules
 from mergeplan.planner.session.unopened import add_unopened, merge_deployed
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
@@ -51,7 +50,7 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
         select=_qualify_selectors(options.select, catalog),
         backfill=_qualify_selectors(options.backfill, catalog),
         restate=_qualify_selectors(options.restate, catalog),
-        restate_copy=tuple(_resolve_copy(text, work) for text in options.restate_copy),
+        restate_copy=tuple(resolve_copy(text, work) for text in options.restate_copy),
         restated_at=options.restated_at or (work.now.isoformat() if options.restate_copy else None),
         allow_destructive=_qualify_selectors(options.allow_destructive, catalog),
         allow_additive=_qualify_selectors(options.allow_additive, catalog),
@@ -68,41 +67,6 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
         effective_from=since.isoformat() if since else None,
         enable_preview=config.enable_preview if options.enable_preview is None else options.enable_preview,
     )
-
-
-def _resolve_copy(text: str, work: Workspace) -> str:
-    """Return `selector=start..end` with its moments in ISO 8601, '' where unbounded; raise RequestError."""
-    selector, _, days = text.partition("=")
-    first, dots, last = days.partition("..")
-    if not selector or (days and not dots):
-        raise RequestError(f"`{text}` names no days.", hint="Write MODEL, or MODEL=2026-01-01..2026-01-31.")
-    start, end = parse_moment(first or None, work.now), parse_moment(last or None, work.now, end=True)
-    if start and end and start >= end:
-        raise RequestError(f"The end `{last}` does not come after the start `{first}`.")
-    (qualified,) = _qualify_selectors([selector], work.project.catalogs.default)
-    return f"{qualified}={start.isoformat() if start else ''}..{end.isoformat() if end else ''}"
-
-
-def _read_copies(
-    work: Workspace, options: PlanOptions, models: Mapping[str, Model]
-) -> tuple[dict[str, Days], tuple[str, ...]]:
-    """Return the days to compute again by model, and a warning for each selector from which nothing is computed.
-
-    The readers of a table that is never computed stand for it.
-    """
-    graph, copies, warnings = add_outer_tables(models), dict[str, Days](), list[str]()
-    for text in options.restate_copy:
-        selector, _, days = text.partition("=")
-        start, end = (datetime.fromisoformat(moment) if moment else None for moment in days.split(".."))
-        try:
-            names = find_computed(graph, select(graph, [selector], git_change_finder(work.project)))
-        except RequestError as error:
-            warnings.append(f"Nothing is restated in a copy: {error.message}")
-            continue
-        if not names:
-            warnings.append(f"Nothing is restated in a copy: no table is computed from `{selector}`.")
-        copies |= dict.fromkeys(names, Days(start, end))
-    return copies, tuple(warnings)
 
 
 def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...]:
@@ -161,6 +125,8 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
     target = base if options.environment == PROD else store.environments.get(options.environment)
     deployed = {name: snapshot.model for name, snapshot in base.snapshots.items()}
     models, unopened = merge_deployed(models, work.project.refused, deployed)
+    taken_back = find_taken_back(options, models, git_change_finder(work.project))
+    overrides = tuple(override for override in overrides if not (override.restates and override.model in taken_back))
     not_selected: tuple[str, ...] = ()
     if options.select:
         every, other_environment = models, _others_environment(work, options, target, base)
@@ -207,7 +173,7 @@ def _check_default(work: Workspace, target: Environment) -> None:
 
 
 def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
-    copies, warnings = _read_copies(work, options, models)
+    copies, warnings = read_copies(options, models, git_change_finder(work.project))
     only = select(graph_of(models), options.backfill, git_change_finder(work.project)) if options.backfill else None
     return Request(
         _build_window(work, options),

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, Pressed, read_delivery, sign_body
+from mergeplan.bot.github.events import (
+    Event,
+    Ignored,
+    InvalidDelivery,
+    Pressed,
+    WrittenDescription,
+    read_delivery,
+    sign_body,
+)
 from mergeplan.bot.records import Press
 from mergeplan.bot.report.comment import comment_digest
 
@@ -123,6 +131,31 @@ def test_a_pull_request_of_an_account_that_is_gone_is_an_event_like_any_other() 
 
     assert isinstance(read, Event)
     assert (read.kind, read.number) == ("pull_request.synchronize", 7)
+
+
+WIM, BOT = {"login": "wim", "type": "User"}, {"login": "dependabot[bot]", "type": "Bot"}
+FROM_OLD = {"changes": {"body": {"from": "old"}}}
+
+
+@pytest.mark.parametrize(
+    ("payload", "before"),
+    [
+        ({"action": "opened", "sender": WIM}, ""),
+        ({"action": "edited", "sender": WIM, **FROM_OLD}, "old"),
+        ({"action": "edited", "sender": WIM, "changes": {"title": {"from": "old"}}}, None),
+        ({"action": "edited", "sender": BOT, **FROM_OLD}, None),
+        ({"action": "reopened", "sender": WIM}, None),
+        ({"action": "edited", "sender": None, **FROM_OLD}, None),
+    ],
+)
+def test_a_description_is_of_who_sent_it_and_not_of_the_author(payload: dict[str, Any], before: str | None) -> None:
+    pull = {"number": 7, "user": {"login": "rea"}, "base": {"ref": "main"}, "head": {"sha": "a" * 40}, "body": "new"}
+    at = {"updated_at": "2026-01-01T00:00:00Z"}
+    read = deliver("pull_request", {"repository": REPOSITORY, "pull_request": {**pull, **at}, **payload})
+
+    assert isinstance(read, Event)
+    written = None if before is None else WrittenDescription("wim", "new", before, at["updated_at"])
+    assert read.description == written
 
 
 @pytest.mark.parametrize(("label", "name"), [({"name": "no-plan"}, "no-plan"), (None, "")])

@@ -13,6 +13,7 @@ from mergeplan.bot.pages.links import PAGES
 from mergeplan.bot.pages.render import headers, render_page
 from mergeplan.bot.pages.text import render_foreign, render_sentence
 from mergeplan.bot.pages.view import RUNNING, Decision, PageView
+from mergeplan.bot.readers.impact import ReaderSummary, Reading
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.shown import Shown
 from mergeplan.planner.site.progress import ModelProgress, RunProgress, Step
@@ -189,3 +190,17 @@ def test_prods_page_says_why_it_could_not_be_built() -> None:
 
     assert "models/a.sql:7" in text
     assert "Spark refused" in text
+
+
+def test_the_plan_has_the_readers_of_other_projects_as_the_comment_names_them() -> None:
+    """Also their texts are inert; a repository whose names are not shown stays a number."""
+    reading = Reading(EVIL, "shop.orders", ("id",), owner=EVIL)
+    readers = (ReaderSummary(EVIL, 1, owners=(EVIL,), readings=(reading,)), ReaderSummary(models=2))
+    view = show(models=[{"name": "shop.orders", "change": "direct", "category": "breaking"}])
+    record = replace(view.record, nearby=replace(view.record.nearby, readers=readers))
+    text = render_page(view_of(replace(view, record=record)), "plan", "1.x")
+
+    assert "Another repository: 2 models" in text
+    assert "🟠 Indirect breaking" in text
+    assert {tag for tag, _ in Tags(text).found} <= TAGS
+    assert "Readers in other projects" not in render_page(view_of(view), "plan", "1.x")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from mergeplan.bot.readers.impact import TableChange, find_changes, meet_readers
+from mergeplan.bot.readers.impact import TableChange, find_changes, find_kept, meet_readers
 from mergeplan.bot.readers.publication import TableReader, publish_catalog
 from mergeplan.planner.contract.catalog import CatalogView
 from mergeplan.planner.contract.plan import PlanView
@@ -112,6 +113,18 @@ def test_a_reader_of_any_column_meets_each_change_and_another_only_its_own() -> 
     assert names(TableChange("m", ORDERS, removed=("price",))) == [("any", True), ("price", True)]
     assert names(TableChange("m", ORDERS, every=True)) == [("any", False), ("price", False), ("rows", False)]
     assert all(takes for _, takes in names(TableChange("m", ORDERS, goes=True, every=True)))
+
+
+def test_a_model_is_kept_only_if_no_changed_table_may_give_it_other_rows() -> None:
+    price, rows = TableReader("price", ("price",)), TableReader("rows", ())
+    readers = {ORDERS: (price, rows, TableReader("any", None), replace(price, name="Board", is_exposure=True)),
+               "lake.core.items": (rows,)}  # fmt: skip
+    change = TableChange("core.orders", ORDERS, altered=("amount",))
+
+    assert [kept.reader for kept in find_kept([change], readers)] == ["price", "rows"]
+    assert find_kept([replace(change, grows=True)], readers) == ()
+    every = TableChange("core.items", "lake.core.items", every=True)
+    assert [kept.reader for kept in find_kept([change, every], readers)] == ["price"]
 
 
 def test_a_view_downstream_is_a_change_though_it_computes_nothing() -> None:

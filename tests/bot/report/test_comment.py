@@ -17,6 +17,7 @@ from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.markdown import COMMENT_LIMIT, code, fence, format_days, inert_text
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.results import pack_outcome, select_lines, unpack_outcome
+from mergeplan.bot.transitions.planning import note_moved_sources
 from mergeplan.planner.contract.wire import read_line
 from tests.bot.changing import change_record
 
@@ -435,3 +436,16 @@ def test_a_built_plan_counts_what_it_took_and_not_what_was_estimated() -> None:
         "Computed here: 1 table · took 3 s\n" in built and "Estimated: about 60 s (earlier batches). It took" in built
     )
     assert "To compute: 1 table · about 60 s (earlier batches)\n" in waiting
+
+
+def test_tables_that_were_made_from_rows_of_before_are_named_with_the_command_for_them() -> None:
+    """The newest change of each; nothing is said of a plan that is not there."""
+    view = show()
+    record = note_moved_sources(view.record, ["core.orders"], "2026-01-02T03:04:05+00:00")
+    record = note_moved_sources(record, ["core.orders"], "2026-01-03T03:04:05+00:00")
+    text = plan_comment(replace(view, record=record)) or ""
+
+    assert "> `core.orders` changed in another project at 2026-01-03 03:04 UTC." in text
+    assert "`/restate core.orders` computes them again." in text
+    assert "2026-01-02" not in text
+    assert "core.orders" not in (plan_comment(replace(view, record=replace(record, state=PullState.FAILED))) or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -121,3 +122,15 @@ def test_readers_without_a_name_are_counted_and_no_text_of_theirs_is_markdown() 
     assert "**2 other projects read what changes:**" in block
     assert "`<b>@ann</b>`" in block.replace("\u200b", "")
     assert reader_blocks(()) == []
+
+
+def test_a_reader_has_the_most_severe_category_that_its_columns_allow() -> None:
+    """Where any column may be read, it is computed again; an exposure has none."""
+    reading = Reading("fin.revenue", "shop.orders", ("id",), owner="fay")
+    others = (replace(reading, columns=(), takes=True), replace(reading, takes=True), replace(reading, keeps=True),
+              replace(reading, is_exposure=True))  # fmt: skip
+    (block,) = reader_blocks((ReaderSummary("acme/finance", 3, readings=(reading, *others)),))
+
+    categories = [line.split(" | ")[3] for line in block.split("\n") if line.startswith("| `acme/finance`")]
+    breaking = "🟠 Indirect breaking"
+    assert categories == [breaking, breaking, "❌ its query fails", "⚪ Indirect non-breaking", ""]

@@ -103,6 +103,20 @@ def test_only_an_edit_that_ticks_and_does_nothing_else_is_a_tick() -> None:
     assert (has_ticks(text), has_ticks(first), has_ticks("- [x] `/plan`: mine")) == (False, True, False)
 
 
+@pytest.mark.parametrize("missing", [True, False])
+def test_rows_are_offered_only_where_the_environment_lacks_them(missing: bool) -> None:
+    """A plan that found all of an earlier one applied nothing, and its environment is built."""
+    model = {**EDITED, "intervals": [["2026-01-01", "2026-01-02"]] if missing else []}
+    plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": [model], "blockers": []}
+    view = show(run_lines=run_lines([{"event": "result", "ok": True, "applied": False, "plan": plan}], 0))
+    outcome = view.record.outcome
+    skipped = replace(view.record, wishes=replace(view.record.wishes, backfill="skip"))
+
+    assert outcome and outcome.is_built is not missing
+    assert ("/backfill" in [offer.typed for offer in list_offers(view.record, view.prod)]) is missing
+    assert "/backfill" in [offer.typed for offer in list_offers(skipped, view.prod)]
+
+
 @pytest.mark.parametrize(
     ("category", "reader", "offered"),
     [

@@ -49,12 +49,18 @@ def test_a_later_plan_keeps_it_until_the_model_is_edited(mergeplan: CommandLine,
 
 
 @pytest.mark.prove
-def test_it_is_taken_back_by_reset(mergeplan: CommandLine, engine: SparkEngine) -> None:  # noqa: F811
+@pytest.mark.parametrize(
+    "reset",
+    ["--categorize=shop.daily=reset", "--restate-copy=shop.dai*=reset", "--restate-copy=default.raw=reset"],
+)
+def test_it_is_taken_back_by_reset(mergeplan: CommandLine, engine: SparkEngine, reset: str) -> None:  # noqa: F811
+    """By the selector too, or by the table whose readers it restated."""
     restate(mergeplan, "dev", COPY)
-    back = restate(mergeplan, "dev", "--categorize", "shop.daily=reset")
+    back = restate(mergeplan, "dev", reset)
 
     assert back.result["plan"]["views"]["dropped"] == ["shop__dev.daily", "shop__dev.total"]  # prod's are shown again
     assert rows(engine, BY_DAY.format("shop")) == [(1, 1), (2, 1), (3, 1)]
+    assert restate(mergeplan, "dev").result["plan"]["models"] == []
 
 
 def test_a_selector_of_no_model_is_a_warning(mergeplan: CommandLine) -> None:  # noqa: F811
