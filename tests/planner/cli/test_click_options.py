@@ -19,6 +19,7 @@ from mergeplan.planner.session.options import (
     TableDiffOptions,
     TestOptions,
 )
+from tests.planner.cli.test_unfinished import FINISH, OTHERS, TELL, WITHOUT_STATE
 
 COMMON = {"root", "gateway", "output", "execution_time"}
 OWN = {"plan": {"max_bytes", "max_seconds"}, "run": {"moved_code"},
@@ -48,3 +49,7 @@ def test_each_option_is_a_field(verb: str, kinds: tuple[Any, ...]) -> None:
 
 def test_options_are_taken_by_name() -> None:
     assert options_from(TestOptions, {"names": ("a",), "verbose": True}) == TestOptions(("a",))
+
+
+def test_every_verb_is_tried_beside_an_interrupted_promotion() -> None:
+    assert {call[0] for call in (*FINISH.values(), *TELL.values())} | WITHOUT_STATE | OTHERS == VERBS.keys()
