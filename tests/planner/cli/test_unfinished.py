@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mergeplan.planner.cli.main import VERBS
 from mergeplan.planner.engine.protocol import ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError
