@@ -279,8 +279,8 @@ def apply(name: str, shown: dict[str, Any], now: dict[str, str]) -> None:
     found, turn, state, note = shown["models"], knobs(), load_to_change(), option("--note")
     state.pop("torn", None)  # what a crash left half promoted is finished first
     old = state["environments"].get(name, {"revision": 0})
-    revision = old["revision"] + bool(found or not old["revision"])
     before = old.get("views") if note and old.get("note") == note and (not found or old["models"] == now) else None
+    revision = old["revision"] + bool(not before and (found or not old["revision"]))
     swapped = sum(each["change"] in ("direct", "indirect") for each in found)
     views = {"added": len(shown["views"]["added"]), "swapped": swapped, "dropped": 0, "unchanged": 1}
     tables = [each["table"] for each in found]
