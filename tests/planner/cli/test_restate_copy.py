@@ -49,6 +49,29 @@ def test_a_later_plan_keeps_it_until_the_model_is_edited(mergeplan: CommandLine,
 
 
 @pytest.mark.prove
+@pytest.mark.parametrize("day", ["2026-01-01", "2026-01-05"])
+def test_late_rows_that_prod_took_in_meanwhile_are_in_the_copy_when_it_is_merged(
+    mergeplan: CommandLine,  # noqa: F811
+    engine: SparkEngine,
+    day: str,
+) -> None:
+    """A merge days later copies the days that prod has filled since, and those to which prod has looked back."""
+    mergeplan.edit("models/daily.sql", "batch_size 7", "batch_size 7, lookback 1")
+    assert mergeplan("plan", "--auto-apply", *AT).code == 0
+    restate(mergeplan, "dev", f"--restate-copy=shop.daily={day}..{day}")
+    raw(engine, "01", "02", "03", "05", "06")
+    assert mergeplan("run", "--execution-time", "2026-01-07 05:00:00").code == 0
+    before = rows(engine, BY_DAY.format("shop"))
+
+    arguments = ("--overrides-from", "dev", "--auto-apply", "--execution-time", "2026-01-07 05:00:00")
+    assert mergeplan("plan", *arguments).code == 0
+
+    late = [row for row in before if row[0] == 5]
+    assert late == [(5, 1)]
+    assert [row for row in rows(engine, BY_DAY.format("shop")) if row[0] == 5] == late
+
+
+@pytest.mark.prove
 def test_it_is_taken_back_by_reset(mergeplan: CommandLine, engine: SparkEngine) -> None:  # noqa: F811
     restate(mergeplan, "dev", COPY)
     back = restate(mergeplan, "dev", "--categorize", "shop.daily=reset")
