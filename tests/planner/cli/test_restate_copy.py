@@ -1,4 +1,4 @@
-"""Restating in a copy on a real Spark: another environment shows the new rows, prod the old ones until the merge."""
+"""Copies of rows on Spark, restated or laid out anew: another environment has them, prod its own until the merge."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine
-from tests.planner.cli.test_restate import AT, batches, mergeplan, raw, restate  # noqa: F401 - a fixture
+from tests.planner.cli.test_restate import AT, FILES, Shop, batches, mergeplan, raw, restate  # noqa: F401 - a fixture
 from tests.planner.shop import rows
 
 COPY = "--restate-copy=default.raw=2026-01-02..2026-01-02"
@@ -102,3 +102,34 @@ def test_what_cannot_be_asked_is_said(mergeplan: CommandLine, arguments: tuple[s
 
     assert refused.code == 1
     assert said in refused.out + refused.err
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "INCREMENTAL_UNMANAGED",
+        "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
+        "SCD_TYPE_2_BY_COLUMN (unique_key id, columns [day], invalidate_hard_deletes true)",
+    ],
+)
+def test_another_layout_keeps_what_prod_recorded_while_the_pull_request_was_open(
+    shop: Shop, engine: SparkEngine, kind: str
+) -> None:
+    """The source no longer has those rows when the merge comes."""
+    text = f"MODEL (name shop.kept, kind {kind});\nSELECT id, day FROM default.raw"
+    raw(engine, "01")
+    opened = shop(**{**FILES, "daily": "", "total": "", "kept": text})
+    assert opened("plan", "--auto-apply", *AT).code == 0
+    opened.edit("models/kept.sql", f"kind {kind}", f"kind {kind}, storage_format orc")
+    assert opened("plan", "dev", "--auto-apply", *AT).code == 0
+    for day in ("07", "08"):
+        raw(engine, *["02"] * (int(day) - 5))
+        assert opened("run", "--execution-time", f"2026-01-{day} 05:00:00").code == 0
+    raw(engine, "02")
+    before = rows(engine, "SELECT * FROM shop.kept ORDER BY ALL")
+
+    assert opened("plan", "--auto-apply", "--execution-time", "2026-01-08 06:00:00").code == 0
+
+    assert rows(engine, "SELECT * FROM shop.kept ORDER BY ALL") == before
+    assert opened("plan", "--output", "json", "--execution-time", "2026-01-08 06:00:00").result["plan"]["models"] == []
