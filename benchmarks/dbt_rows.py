@@ -79,6 +79,8 @@ class Warehouse:
         settings = {
             "spark.sql.warehouse.dir": str(self.place / "warehouse"),
             "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self.place}/store;create=true",
+            "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+            "spark.hadoop.hive.metastore.schema.verification": "false",
             "spark.sql.shuffle.partitions": "2",
             "spark.ui.enabled": "false",
         }
