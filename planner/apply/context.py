@@ -34,7 +34,7 @@ class ApplyContext:
     spark: str = ""  # a digest of Spark's settings; '' if they may change unnoticed
 
     def layout(self, plan: Plan) -> Layout:
-        return Layout(plan.new.snapshots, plan.parents, self.now)
+        return Layout(plan.new.snapshots, plan.parents, self.now, stored_columns=self.store.tables.columns)
 
     def audit_options(self, layout: Layout) -> AuditContext:
         samples = self.project.config.audits.show_samples

@@ -361,8 +361,9 @@ def build_backfill_plan(
 def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
     """Return the models that a run of one environment must not fill.
 
-    These are models whose table both environments show while their parents differ, and models that are no previews but
-    read one, because their rows must not come from a preview.
+    These are models whose table both environments show while their parents differ, models that are no previews but read
+    one, because their rows must not come from a preview, and copies of a history: what the other environment records
+    meanwhile would be missing in them, so that a plan copies it.
     """
 
     def differs(name: str) -> bool:
@@ -376,7 +377,15 @@ def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[s
     differing_inputs = {
         name for name, parents in graph.parents.items() if not differs(name) and any(differs(p) for p in parents)
     }
-    return frozenset(over | differing_inputs)
+    copies = {name for name, snapshot in here.items() if differs(name) and _holds_copy(snapshot, there.get(name))}
+    return frozenset(over | differing_inputs | copies)
+
+
+def _holds_copy(here: Snapshot, there: Snapshot | None) -> bool:
+    """Return True if a table keeps history and has the rows of another one, in another layout."""
+    if there is None or here.is_preview or not here.kind.keeps_history:
+        return False
+    return here.kind is there.kind and here.raw == there.raw
 
 
 def _build_due_change(snapshot: Snapshot, needed_time: Timeline, missing: Timeline, table_state: Loaded) -> Change:

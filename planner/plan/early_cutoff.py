@@ -77,17 +77,20 @@ def build_comparison(reader: str, shape: Shape | None, old: Snapshot | None, new
 
 
 def equal_time(
-    reader: Snapshot, shape: Shape | None, comparisons: Iterable[Comparison], table_state: Loaded
+    reader: Snapshot, old: Snapshot, shape: Shape | None, comparisons: Iterable[Comparison], table_state: Loaded
 ) -> Timeline:
     """Return the time in which a reader with the same days need not be recomputed.
 
     Its rows of a day come from its parents' rows of that day alone: it limits their time columns to its own interval
-    wherever it reads them, and gives the same rows in batches of any size.
+    wherever it reads them, and gives the same rows in batches of any size. `old` is the reader whose rows are copied.
     """
     periods: frozenset[str] | None = None
     for question in comparisons:
         # volatile rows are not the old ones, even over the same inputs
         if shape is None or shape.volatile or shape.volatile_rows or not _same_days(reader, question.new, shape):
+            return ()
+        # a parent that looks back further has days that were written again after the reader's
+        if question.old.model.batches.lookback > old.model.batches.lookback:
             return ()
         equal = question.equal_periods(table_state)
         periods = equal if periods is None else periods & equal

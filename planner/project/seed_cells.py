@@ -17,7 +17,7 @@ _PLAIN = re.compile(r"[+-]?[0-9]+")
 _PLAIN_FRACTION = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _CURRENCIES = "؋$ƒ៛¥₡₱£€¢﷼₪₩₭₮₦฿₤₫"
 _EXPONENT_MAX = 400  # of a number whose digits are written out; no bigint or double is that long
-_OFFSET = re.compile(r"(?P<moment>.*\d:\d\d(:\d\d)?)(?P<fraction>\.\d+)?\s*(Z|[+-]\d\d(:?\d\d)?)?", re.IGNORECASE)
+_OFFSET = re.compile(r"(?P<moment>.*?\d:\d\d(:\d\d)?)(?P<fraction>\.\d+)?\s*(Z|[+-]\d\d(:?\d\d)?)?", re.IGNORECASE)
 
 
 def cell_reader(seed: Seed, type_: str) -> CellReader:

@@ -122,7 +122,9 @@ def _apply_kind(model: Model, meaning: Meaning, began: str, shape: Shape) -> Mea
     parts += ["batches of", str(size)] if size and batch_decides(model, shape) else []
     volatile = meaning.volatile_rows
     if model.kind.is_by_time:
-        time = dict(meaning.columns).get(model.by_time.time_column, "")
+        # if the query's columns are not known, the name counts: filled by another column, the table holds other rows
+        unknown = "" if meaning.columns else model.by_time.time_column
+        time = dict(meaning.columns).get(model.by_time.time_column, unknown)
         parts += ["by time", time, model.by_time.time_format, str(model.cron.unit), began]
         volatile = volatile or model.by_time.time_column in meaning.volatile
     if model.is_order_dependent:
@@ -168,6 +170,9 @@ def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[
     if not model.columns or model.kind.is_view:
         return meaning
     types = {column.name: column.type for column in model.columns}
+    if not meaning.columns:  # the query's columns are not known, and the table has these, in this order
+        declared = _digest_parts(meaning.rows, "declared", *(part for column in types.items() for part in column))
+        return replace(meaning, rows=declared, types=_column_types(model), keys=())
     had = {name: type_ for name, type_ in stated_types.items() if type_ in PLAIN}
     news = {name for name, type_ in types.items() if had.get(name) != normalize_type(type_)}
     columns = {

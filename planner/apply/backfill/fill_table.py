@@ -81,8 +81,10 @@ class TableWriter:
             if recorded_table is None or recorded_table.garbage:
                 raise PlanMoved(f"The table `{snapshot.table}` is gone.", hint="Plan again: it will be built again.")
             loaded = self.store.intervals.load_timelines([snapshot.table])[snapshot.table]
-            if out_of_order(snapshot.model, subtract_intervals(task.missing, loaded), loaded):
-                loaded = self._reset_intervals(snapshot, loaded, lease)
+            # A table that is filled in order is copied whole: it holds an earlier copy.
+            is_copied = snapshot.model.is_order_dependent and bool(subtract_intervals(task.copies, loaded))
+            if is_copied or out_of_order(snapshot.model, subtract_intervals(task.missing, loaded), loaded):
+                loaded = self._reset_intervals(snapshot, loaded, lease, is_copied)
             todo, late = self.layout.check_signals(snapshot.model, batches_of(task, loaded), task.copies)
             late = subtract_intervals(late, task.late)
             if not todo and not late:
@@ -116,12 +118,12 @@ class TableWriter:
             BatchDone(snapshot.name, 1, 1, interval, 0, seconds, ran, unchanged=True, audits_unchanged=unchanged_count)
         )
 
-    def _reset_intervals(self, snapshot: Snapshot, loaded_time: Timeline, lease: Lease) -> Timeline:
+    def _reset_intervals(self, snapshot: Snapshot, loaded_time: Timeline, lease: Lease, is_copied: bool) -> Timeline:
         """Forget all time of a table that lacks days before those that it holds, so that it is refilled.
 
         Raise Refused if it would lose its history.
         """
-        if snapshot.kind.keeps_history:
+        if snapshot.kind.keeps_history and not is_copied:
             raise Refused(
                 f"{snapshot.name} lacks days before {loaded_time[-1].end:%Y-%m-%d}; filled again, it would lose "
                 "its history.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,9 +11,10 @@ from functools import cached_property
 from typing import Protocol
 from uuid import uuid4
 
+from mergeplan.planner.apply.physical_tables import physical_table
 from mergeplan.planner.errors import Place, QueryError
 from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge_intervals, subtract_intervals
-from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import dates
@@ -24,6 +25,9 @@ from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 _TABLE_ONLY = re.compile(r"\b(?:_metadata|table)\b", re.IGNORECASE)  # what needs a table, and takes no query
+
+
+StoredColumns = Callable[[Collection[str]], Mapping[str, Sequence[Column]]]  # by table
 
 
 class PythonRows(Protocol):
@@ -60,6 +64,11 @@ def find_projection(snapshot: Snapshot) -> tuple[str, ...] | None:
     return (snapshot.table_columns or None) if is_table else None
 
 
+def _project(table: str, columns: Iterable[str]) -> str:
+    name = ".".join(map(quote_column, table.split(".")))
+    return f"(SELECT {', '.join(map(quote_column, columns))} FROM {name})"
+
+
 def _list_embedded(model: Model, embedded: Mapping[str, Model]) -> frozenset[str]:
     direct = frozenset(model.depends_on) & embedded.keys()
     return direct.union(*(_list_embedded(embedded[name], embedded) for name in direct))
@@ -73,6 +82,7 @@ class Layout:
     parents: Mapping[str, tuple[str, ...]]
     now: datetime
     python: PythonRows | None = None  # what computes the models that are code
+    stored_columns: StoredColumns | None = None  # of the tables that exist, without the hidden ones
 
     @cached_property
     def tables(self) -> Mapping[str, str]:
@@ -101,7 +111,26 @@ class Layout:
         A model that may use unnamed columns sees only the columns by which it was judged, in that order, whatever
         columns the table has.
         """
-        return self._table_projections if reads_projections(model, self.models_to_embed) else self.tables
+        if not reads_projections(model, self.models_to_embed):
+            return self.tables
+        read = {model.name, *self.reads(model.name)}
+        return {**self._table_projections, **self._project_stored(self._unknown_tables & read)}
+
+    def _project_stored(self, names: frozenset[str]) -> Mapping[str, str]:
+        """Return models of unknown columns -> a query for the visible columns of their table."""
+        stored = self._load_stored(names)
+        columns = {name: stored.get(self.tables[name], ()) for name in names}
+        return {
+            name: _project(self.tables[name], [column.name for column in listed])
+            for name, listed in columns.items()
+            if listed
+        }
+
+    @cached_property
+    def _unknown_tables(self) -> frozenset[str]:
+        return frozenset(
+            name for name, snapshot in self.snapshots.items() if snapshot.kind.is_stored and not snapshot.table_columns
+        )
 
     @cached_property
     def _table_projections(self) -> Mapping[str, str]:
@@ -109,8 +138,7 @@ class Layout:
         projections = dict(self.tables)
         for name, snapshot in self.snapshots.items():
             if columns := find_projection(snapshot):
-                table = ".".join(map(quote_column, snapshot.table.split(".")))
-                projections[name] = f"(SELECT {', '.join(map(quote_column, columns))} FROM {table})"
+                projections[name] = _project(snapshot.table, columns)
         return projections
 
     def locate_error(self, model: Model, error: QueryError) -> Place | None:
@@ -139,14 +167,32 @@ class Layout:
             yield self.query(model, interval)
             return
         assert self.python is not None
-        if not own:
-            with self.python.rows(model, interval, self.tables, self.now) as sql:
-                yield sql
-            return
-        view = f"own_rows_{uuid4().hex}"  # of this batch: the next one finds other rows under its model's name
-        tables = {**self.tables, model.name: view}
-        with self.python.rows(model, interval, tables, self.now, RunInputs({view: f"SELECT * FROM {own}"})) as sql:
+        tables, views = self._tables_of_code(model)
+        if own:
+            view = f"own_rows_{uuid4().hex}"  # of this batch: the next one finds other rows under its model's name
+            tables[model.name], views[view] = view, f"SELECT * FROM {own}"
+        with self.python.rows(model, interval, tables, self.now, RunInputs(views)) as sql:
             yield sql
+
+    def _tables_of_code(self, model: Model) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the tables by the names that code reads, and the views among them, as name -> query.
+
+        A table with hidden columns is read through a view without these.
+        """
+        tables, views = dict(self.tables), dict[str, str]()
+        read = {name: self.snapshots[name] for name in self.reads(model.name) & self.tables.keys()}
+        read = {name: snapshot for name, snapshot in read.items() if snapshot.kind.is_stored}
+        stored = self._load_stored(read)
+        for name, snapshot in read.items():
+            columns = tuple(stored.get(snapshot.table, ()))
+            if columns and any(part.hidden for part in physical_table(snapshot, columns).partition_columns):
+                tables[name] = view = f"rows_{uuid4().hex}"
+                views[view] = f"SELECT * FROM {_project(snapshot.table, [column.name for column in columns])}"
+        return tables, views
+
+    def _load_stored(self, names: Collection[str]) -> Mapping[str, Sequence[Column]]:
+        """Return the tables of models -> their visible columns; a table that does not exist yet is left out."""
+        return self.stored_columns({self.tables[name] for name in names}) if names and self.stored_columns else {}
 
     def check_signals(
         self, model: Model, cut: tuple[Interval, ...], copies: Timeline

@@ -12,6 +12,7 @@ from mergeplan.planner.intervals import (
     add_lookback,
     batches,
     intersect_intervals,
+    merge_intervals,
     subtract_intervals,
 )
 from mergeplan.planner.model.model import Model
@@ -62,11 +63,20 @@ def batches_of(task: BackfillTask, loaded_time: Timeline) -> tuple[Interval, ...
         return ()
     if not model.kind.is_incremental:
         return (Interval(task.missing[0].start, task.missing[-1].end),)
-    reached = add_lookback(
-        model.cron, subtract_intervals(remaining_time, task.copies), model.batches.lookback, task.missing[0].start
+    widened_time = remaining_time if model.is_order_dependent else _add_lookback(task, remaining_time)
+    reached = merge_intervals(
+        (
+            *_add_lookback(task, subtract_intervals(remaining_time, task.copies)),
+            *subtract_intervals(widened_time, task.copies),
+        )
     )
-    copied = subtract_intervals(intersect_intervals(remaining_time, task.copies), reached)
+    # What is copied is copied with its lookback: the other table has been written there again since.
+    copied = subtract_intervals(intersect_intervals(widened_time, task.copies), reached)
     return (*copied, *batches(model.cron, reached, model.batches.batch_size))
+
+
+def _add_lookback(task: BackfillTask, time: Timeline) -> Timeline:
+    return add_lookback(task.snapshot.model.cron, time, task.snapshot.model.batches.lookback, task.missing[0].start)
 
 
 def not_ready(model: Model, late: Timeline) -> Refused:

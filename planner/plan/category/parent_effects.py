@@ -58,7 +58,7 @@ def over_parents(candidate: Candidate) -> OverParents:
     if None not in answers and False in answers and rows(questions) == old.raw:
         # Some tables differ, so the model is computed; but in the periods in which all of them are alike its rows are
         # the old ones, which are copied.
-        return OverParents(plain, same=equal_time(candidate.fresh, shape, questions, loaded))
+        return OverParents(plain, same=equal_time(candidate.fresh, old, shape, questions, loaded))
     hoped = [question for question, answer in zip(questions, answers, strict=True) if answer is not False]
     if not hoped or rows(hoped) != old.raw:
         return OverParents(plain)  # even if all of these were equal, it would not mean the same as before

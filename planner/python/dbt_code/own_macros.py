@@ -16,12 +16,15 @@ ROWS = {  # type of a node, or materialization of a model -> the macros of dbt a
     "model": re.compile(
         rf"{_VIEW}|{_TABLE}|materialization_incremental|create_temporary_view"
         r"|get_(incremental|insert|delete_insert|merge)\w*_sql"
-        r"|get_replace_where_sql|get_merge_unique_key_match|get_select_subquery|dbt_\w+_get_incremental_sql"
+        r"|get_replace_where_sql|get_merge_unique_key_match|get_merge_update_columns|get_select_subquery"
+        r"|dbt_\w+_get_incremental_sql|should_full_refresh"
     ),
-    "seed": re.compile(r"materialization_seed|(create|load|reset)_csv_\w+"),
+    "seed": re.compile(r"materialization_seed|(create|load|reset)_csv_\w+|get_csv_sql|get_seed_column_quoted_csv"),
     "snapshot": re.compile(
         r"\A\w*?snapshot\w*|current_timestamp\w*|equals|unique_key_\w+|get_dbt_valid_to_current|get_true_sql|create_columns"
+        r"|create_table_as|create_view_as|create_temporary_view|strategy_dispatch|get_list_of_column_names"
     ),
+    "contract": re.compile("get_select_subquery|get_column_names"),  # what puts the columns in the contract's order
 }
 _FIRST = re.compile(r"^[a-z]+__")  # of a macro's name that is dispatched: the adapter
 _MATERIALIZATION = re.compile("materialization_")
@@ -45,8 +48,13 @@ class OwnMacros:
         dispatched = [name for rule in rules for name in rule.get("search_order", [])]
         own_packages = {config.project_name, node.package_name, *dispatched} - self._of_dbt
         materialized = str(getattr(node.config, "materialized", ""))
-        made_by = ROWS.get(materialized, ROWS[kind])
-        of_dbt = {name for package, name in self._named if package in self._of_dbt and made_by.fullmatch(name)}
+        made_by = [ROWS.get(materialized, ROWS[kind])]
+        made_by += [ROWS["contract"]] if getattr(getattr(node.config, "contract", None), "enforced", False) else []
+        of_dbt = {
+            name
+            for package, name in self._named
+            if package in self._of_dbt and any(pattern.fullmatch(name) for pattern in made_by)
+        }
         of_own = {name for package, name in self._named if package in own_packages and not _MATERIALIZATION.match(name)}
         if changed := (of_own | self._own_materialization(materialized)) & of_dbt:
             message = f"It is made by the macro `{min(changed)}` of the project's own, which mergeplan does not follow"

@@ -113,6 +113,21 @@ def test_hidden_columns_are_nobodys(tmp_path: Path, engine: SparkEngine, stores:
     assert rebuilt == {"m"}
 
 
+@pytest.mark.parametrize("kind", ["INCREMENTAL_UNMANAGED", "FULL, partitioned_by (truncate(id, 2))"])
+def test_hidden_columns_are_in_no_star_over_a_query_of_unknown_columns(
+    tmp_path: Path, engine: SparkEngine, stores: list[StateStore], kind: str
+) -> None:
+    readers = {"everything": "SELECT * FROM shop.m", "through": "SELECT * FROM shop.seen"}
+    texts = [f"MODEL (name shop.m, kind {kind});\nSELECT *, 1 AS one FROM RANGE(3)", *models("", readers)[1:]]
+    daily = Daily(tmp_path / "shop", engine, stores[0], COLUMNS)
+
+    outcome = daily.run("2026-01-02", *texts, "MODEL (name shop.seen, kind VIEW);\nSELECT * FROM shop.m")
+
+    assert not outcome.failures
+    shown = [engine.schema(f"SELECT * FROM shop.{name}") for name in ("m", "everything", "through")]
+    assert [[column.name for column in columns] for columns in shown] == [["id", "one"]] * 3
+
+
 def test_a_forward_only_column_stands_where_a_rebuilt_table_has_it(
     tmp_path: Path, engine: SparkEngine, stores: list[StateStore]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Restating in a copy on a real Spark: another environment shows the new rows, prod the old ones until the merge."""
+"""Copies of rows on Spark, restated or laid out anew: another environment has them, prod its own until the merge."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine
-from tests.planner.cli.test_restate import AT, batches, mergeplan, raw, restate  # noqa: F401 - a fixture
+from tests.planner.cli.test_restate import AT, FILES, Shop, batches, mergeplan, raw, restate  # noqa: F401 - a fixture
 from tests.planner.shop import rows
 
 COPY = "--restate-copy=default.raw=2026-01-02..2026-01-02"
@@ -49,6 +49,29 @@ def test_a_later_plan_keeps_it_until_the_model_is_edited(mergeplan: CommandLine,
 
 
 @pytest.mark.prove
+@pytest.mark.parametrize("day", ["2026-01-01", "2026-01-05"])
+def test_late_rows_that_prod_took_in_meanwhile_are_in_the_copy_when_it_is_merged(
+    mergeplan: CommandLine,  # noqa: F811
+    engine: SparkEngine,
+    day: str,
+) -> None:
+    """A merge days later copies the days that prod has filled since, and those to which prod has looked back."""
+    mergeplan.edit("models/daily.sql", "batch_size 7", "batch_size 7, lookback 1")
+    assert mergeplan("plan", "--auto-apply", *AT).code == 0
+    restate(mergeplan, "dev", f"--restate-copy=shop.daily={day}..{day}")
+    raw(engine, "01", "02", "03", "05", "06")
+    assert mergeplan("run", "--execution-time", "2026-01-07 05:00:00").code == 0
+    before = rows(engine, BY_DAY.format("shop"))
+
+    arguments = ("--overrides-from", "dev", "--auto-apply", "--execution-time", "2026-01-07 05:00:00")
+    assert mergeplan("plan", *arguments).code == 0
+
+    late = [row for row in before if row[0] == 5]
+    assert late == [(5, 1)]
+    assert [row for row in rows(engine, BY_DAY.format("shop")) if row[0] == 5] == late
+
+
+@pytest.mark.prove
 @pytest.mark.parametrize(
     "reset",
     ["--categorize=shop.daily=reset", "--restate-copy=shop.dai*=reset", "--restate-copy=default.raw=reset"],
@@ -85,3 +108,36 @@ def test_what_cannot_be_asked_is_said(mergeplan: CommandLine, arguments: tuple[s
 
     assert refused.code == 1
     assert said in refused.out + refused.err
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "INCREMENTAL_UNMANAGED",
+        "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
+        "SCD_TYPE_2_BY_COLUMN (unique_key id, columns [day], invalidate_hard_deletes true)",
+    ],
+)
+def test_another_layout_keeps_what_prod_recorded_while_the_pull_request_was_open(
+    shop: Shop, engine: SparkEngine, kind: str
+) -> None:
+    """The source no longer has those rows when the merge comes."""
+    text = f"MODEL (name shop.kept, kind {kind});\nSELECT id, day FROM default.raw"
+    raw(engine, "01")
+    opened = shop(**{**FILES, "daily": "", "total": "", "kept": text})
+    assert opened("plan", "--auto-apply", *AT).code == 0
+    opened.edit("models/kept.sql", f"kind {kind}", f"kind {kind}, storage_format orc")
+    assert opened("plan", "dev", "--auto-apply", *AT).code == 0
+    for day in ("07", "08"):
+        raw(engine, *["02"] * (int(day) - 5))
+        assert opened("run", "--execution-time", f"2026-01-{day} 05:00:00").code == 0
+    raw(engine, "02")
+    before = rows(engine, "SELECT * FROM shop.kept ORDER BY ALL")
+    if "UNIQUE" not in kind.partition(" ")[0]:
+        assert opened("run", "dev", "--execution-time", "2026-01-08 05:30:00").code == 0  # which fills no history
+
+    assert opened("plan", "--auto-apply", "--execution-time", "2026-01-08 06:00:00").code == 0
+
+    assert rows(engine, "SELECT * FROM shop.kept ORDER BY ALL") == before
+    assert opened("plan", "--output", "json", "--execution-time", "2026-01-08 06:00:00").result["plan"]["models"] == []

@@ -200,6 +200,10 @@ EVERY = {"view", "table", "incremental", "ephemeral"}
          "materialization_incremental", {"incremental"}),  # dbt-spark's own goes before one for any adapter
         ("{% macro spark__get_merge_sql(a, b, c, d, e) %}x{% endmacro %}", "get_merge_sql", {"incremental"}),
         ("{% macro is_incremental() %}{{ return(true) }}{% endmacro %}", "is_incremental", EVERY),
+        ("{% macro should_full_refresh() %}{{ return(true) }}{% endmacro %}", "should_full_refresh", {"incremental"}),
+        ("{% macro default__get_merge_update_columns(a, b, c) %}{{ return(['x']) }}{% endmacro %}",
+         "get_merge_update_columns", {"incremental"}),
+        ("{% macro get_column_names() %}id{% endmacro %}", "get_column_names", set()),  # which contracts alone call
     ],
 )  # fmt: skip
 def test_what_a_project_makes_in_another_way_than_dbt_is_refused(
@@ -210,7 +214,22 @@ def test_what_a_project_makes_in_another_way_than_dbt_is_refused(
 
     assert {node.materialized for node in models if node.error} == refused
     errors = {node.error for node in models} - {""}
-    assert errors == {f"It is made by the macro `{named}` of the project's own, which mergeplan does not follow"}
+    why = f"It is made by the macro `{named}` of the project's own, which mergeplan does not follow"
+    assert errors == ({why} if refused else set())
+
+
+def test_a_contract_whose_columns_a_macro_of_the_project_selects_is_refused(shop: Path) -> None:
+    (shop / "macros/own.sql").write_text("{% macro get_select_subquery(sql) %}select 1 as id{% endmacro %}")
+    (shop / "models/held.sql").write_text("{{ config(materialized='table') }} select 2 as id")
+    contract = {
+        "name": "held",
+        "config": {"contract": {"enforced": True}},
+        "columns": [{"name": "id", "data_type": "int"}],
+    }
+    (shop / "models/held.yml").write_text(json.dumps({"models": [contract]}))
+
+    errors = {node.name: node.error for node in compiled(shop).nodes if "get_select_subquery" in node.error}
+    assert errors.keys() == {"held", "daily"}  # the latter is incremental: also without a contract
 
 
 def test_a_text_that_is_too_long_refuses_its_model_alone(shop: Path) -> None:

@@ -182,16 +182,25 @@ def test_snapshots_that_are_edited_hold_the_versions_of_dbts_own(
         assert sorted(map(text_of_row, ours)) == sorted(map(text_of_row, expected[table])), table
 
 
-def test_a_snapshot_that_own_macros_would_make_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("macro", "name"),
+    [
+        (CLOCK.replace('{{ var("now") }}', "2026-01-01"), "snapshot_get_time"),
+        ("{% macro spark__create_table_as(a, b, c, d='sql') %}x{% endmacro %}", "create_table_as"),
+    ],
+)
+def test_a_snapshot_that_own_macros_would_make_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, macro: str, name: str
+) -> None:
     monkeypatch.setenv(PYTHON, str(DBT))
     root = Path(shutil.copytree(HISTORY, tmp_path / "history"))
     (root / "macros").mkdir()
-    (root / "macros/clock.sql").write_text(CLOCK.replace('{{ var("now") }}', "2026-01-01"))
+    (root / "macros/clock.sql").write_text(macro)
 
     project = compile_dbt(Folder(root, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
 
     (error,) = {node.error for node in project.nodes}
-    assert error.startswith("It is made by the macro `snapshot_get_time` of the project's own")
+    assert error.startswith(f"It is made by the macro `{name}` of the project's own")
 
 
 @pytest.mark.parametrize(("namespace", "is_refused"), [("dbt", True), ("dbt_utils", False)])

@@ -22,9 +22,11 @@ from mergeplan.planner.parsing.files.dbt.texts import (
     replace_relation,
 )
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
+from mergeplan.planner.plan.change import Category
 from mergeplan.planner.plan.forward_only import why_not
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.tables.partitioning import check_columns
+from tests.planner.building import NOW, change_of, project
 
 
 def node(type: str = "model", text: str = "select 1 as a", later: str = "", **settings: Any) -> DbtNode:
@@ -93,6 +95,19 @@ BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
         (node(materialized="table", sql_header="\n  \n"), "FULL"),
         (node(materialized="table", hooks=(" ",)), "FULL"),
         (incremental("append", later="select 2 as a", full_refresh=True), "FULL"),
+        (
+            incremental("merge", unique_key=["a", "b"], full_refresh=False),
+            "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a, b), forward_only true, disable_restatement true)",
+        ),
+        (
+            incremental("microbatch", **BATCH, full_refresh=False),
+            "INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1, lookback 1, forward_only true)",
+        ),
+        (
+            incremental("insert_overwrite", partition_by="a", full_refresh=False),
+            "INCREMENTAL_BY_PARTITION (disable_restatement true)",
+        ),
+        (incremental("append", full_refresh=False), "INCREMENTAL_UNMANAGED"),
         (node("seed", delimiter=";"), "SEED (csv_settings (delimiter ';'), path './t.sql', dbt_seed true)"),
     ],
 )  # fmt: skip
@@ -176,6 +191,24 @@ def test_a_merge_compares_keys_as_the_projects_own_dbt_databricks_does(macro: st
     kind = dbt_kind(node(later="select 1 as a", **add_adapter_defaults("databricks", settings, macro))).kind
 
     assert ("null_safe_key true" in kind) is is_safe
+
+
+@pytest.mark.parametrize("settings", [{"incremental_strategy": "merge", "unique_key": "id"}, BATCH])
+def test_a_model_without_full_refresh_keeps_its_rows_after_an_edit(settings: dict[str, Any]) -> None:
+    settings = {"incremental_strategy": "microbatch", **settings, "full_refresh": False}
+    before, after = (
+        parse_model(
+            model_text(node(materialized="incremental", text=text, later=text, **settings)),
+            "models/t.sql",
+            Defaults(NOW),
+        )[0]
+        for text in ("select id, n, day from s.x", "select id, n + 1 as n, day from s.x")
+    )
+    assert before is not None
+    assert after is not None
+
+    change = change_of(project(before), project(after))["s.t"]
+    assert (change.category, change.recomputed) == (Category.FORWARD_ONLY, False)
 
 
 def test_a_batch_of_dbt_is_an_interval_of_ours() -> None:

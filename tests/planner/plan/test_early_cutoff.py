@@ -97,6 +97,23 @@ def test_days_that_came_out_the_same_are_copied_and_the_others_computed(
     assert rows(engine, "SELECT id, price FROM shop__dev.later ORDER BY id") == [(1, 10), (2, 20), (3, 31)]
 
 
+@pytest.mark.parametrize(("lookback", "is_copied"), [(1, True), (0, False)])
+def test_days_are_copied_only_if_the_reader_looks_back_as_far_as_what_it_reads(
+    tmp_path: Path, engine: SparkEngine, store: StateStore, lookback: int, is_copied: bool
+) -> None:
+    """Late rows may have come into the other table after the reader's day was computed."""
+    looking = [text.replace("batch_size 7", "batch_size 7, lookback 1") for text in (DAILY, OTHER)]
+    by_day = DAILY.replace("shop.daily", "shop.later").replace("shop.items", "shop.daily")
+    by_day = by_day.replace("batch_size 7", f"batch_size 7, lookback {lookback}")
+    plan_and_apply(write_shop(tmp_path, later=by_day, daily=looking[0]), engine, store)
+    events = list[Event]()
+
+    plan_and_apply(write_shop(tmp_path, later=by_day, daily=looking[1]), engine, store, "dev", events.append)
+
+    assert any(event.copied for event in events if isinstance(event, BatchDone)) is is_copied
+    assert rows(engine, "SELECT id, price FROM shop__dev.later ORDER BY id") == [(1, 10), (2, 20), (3, 31)]
+
+
 def test_a_reader_that_looks_beyond_its_day_is_computed_for_every_day(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:

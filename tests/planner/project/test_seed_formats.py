@@ -84,6 +84,16 @@ def test_a_cell_of_a_dbt_project_is_what_it_is_for_agate(tmp_path: Path) -> None
         assert [value_of(cell, type_) for cell in cells] == [value_of(cell, type_) for cell in held], name
 
 
+@pytest.mark.parametrize("offset", ["", "Z", "z", "+02", "+0200", "+02:00", "-05:30", " +02:00"])
+@pytest.mark.parametrize("time", ["10:00", "10:00:00", "10:00:00.123"])
+def test_the_offset_of_a_moment_is_left_out(tmp_path: Path, time: str, offset: str) -> None:
+    """dbt-spark sends the time as it is written, in which offset ever."""
+    content = f"n,c\n1,2024-01-05T{time}{offset}\n"
+
+    cells = read_cells(tmp_path, content, "dbt_seed true", ", columns (n BIGINT, c TIMESTAMP)")
+    assert cells == [f"2024-01-05T{time}"]
+
+
 def value_of(cell: str | None, type_: str) -> object:
     """What Spark's cast of a cell means: it takes spaces around a value, any case, and days without a zero."""
     if cell is None or type_ == "string":

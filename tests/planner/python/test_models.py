@@ -376,6 +376,24 @@ test_running:
 
 
 @pytest.mark.prove
+@pytest.mark.parametrize("kind", ["INCREMENTAL_UNMANAGED", "FULL, partitioned_by (bucket(2, id))"])
+@pytest.mark.parametrize("query", ["SELECT id, price FROM shop.items", "SELECT *, 1 AS one FROM RANGE(2)"])
+def test_code_sees_no_hidden_column_of_a_table(tmp_path: Path, engine: SparkEngine, kind: str, query: str) -> None:
+    """Another layout would otherwise be another result, although the readers keep their tables."""
+    body = (
+        "frame = context.spark.table(context.table('shop.m'))\n"
+        "    return context.spark.createDataFrame([(' '.join(frame.columns), frame.count())], 'names string, n bigint')"
+    )
+    code = model_file(body, 'columns={"names": "string", "n": "bigint"}')
+    project = project_with(tmp_path, {**code, "models/m.sql": f"MODEL (name shop.m, kind {kind});\n{query}"})
+
+    with closing(StateStore(f"sqlite:///{tmp_path}/state.db")) as store:
+        assert not plan_and_apply(project, engine, store).failures
+    names = "id one" if "RANGE" in query else "id price"
+    assert [row[0] for row in rows(engine, "SELECT names FROM shop.a")] == [names]
+
+
+@pytest.mark.prove
 def test_a_model_that_reads_itself_sees_its_table_as_it_was_before_the_batch(
     tmp_path: Path, engine: SparkEngine, store: StateStore
 ) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.naming import quote_column
@@ -37,6 +37,11 @@ REFUSED = {
 INSTEAD = {  # for strategies whose predicates decide the deleted rows
     "replace_where": "Use `insert_overwrite` with `partition_by`, or `delete+insert` with one column as `unique_key`",
     "delete+insert": "Choose the rows in the query, by `is_incremental()`",
+}
+KEPT = {  # kind -> its settings with `full_refresh: false`; INCREMENTAL_UNMANAGED has them by default
+    "INCREMENTAL_BY_UNIQUE_KEY": ("forward_only true", "disable_restatement true"),
+    "INCREMENTAL_BY_PARTITION": ("disable_restatement true",),  # whose changes are all forward-only
+    "INCREMENTAL_BY_TIME_RANGE": ("forward_only true",),
 }
 SNAPSHOT_NAMES = {
     name: name for name in ("dbt_valid_from", "dbt_valid_to", "dbt_scd_id", "dbt_updated_at", "dbt_is_deleted")
@@ -150,7 +155,17 @@ def _incremental_kind(node: DbtNode) -> DbtKind:
     if read is None:
         instead = f"Use one of {', '.join(STRATEGIES)}, or a model of mergeplan of kind INCREMENTAL_BY_TIME_RANGE"
         raise _node_error(node, f"has the incremental strategy `{strategy}`, which mergeplan does not know", instead)
-    return read(node)
+    return _kept_kind(read(node)) if node.settings.get("full_refresh") is False else read(node)
+
+
+def _kept_kind(kind: DbtKind) -> DbtKind:
+    """Return the kind of a table that is never computed again as a whole: dbt's `full_refresh: false`.
+
+    A batch of a microbatch model may be restated, as by dbt's `--event-time-start`.
+    """
+    name, _, settings = kind.kind.removesuffix(")").partition(" (")
+    added = KEPT.get(name, ())
+    return replace(kind, kind=f"{name} ({', '.join(filter(None, (settings, *added)))})") if added else kind
 
 
 def _append_kind(node: DbtNode) -> DbtKind:

@@ -7,6 +7,7 @@ import pytest
 from mergeplan.planner.errors import ProjectErrors, RequestError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.change import Category, ChangeKind
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import change_of, day, external, make_plan, model, project, promote
@@ -30,6 +31,31 @@ def test_a_query_with_dates_has_other_rows_where_it_is_embedded(kind: Kind, date
 
     assert change_of(one, other)["s.days"].recomputed is not is_kept
     assert change_of(other, one)["s.days"].recomputed is not is_kept
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM RANGE(3)", "SELECT * FROM s.of_others", PARENT])
+@pytest.mark.parametrize(
+    ("kind", "setting", "edit"),
+    [
+        (Kind.FULL, {"columns": (Column("id", "int"), Column("d", "date"))}, {"columns": (Column("id", "string"),)}),
+        (Kind.FULL, {"columns": (Column("id", "int"), Column("d", "date"))}, {"columns": ()}),
+        (
+            Kind.FULL,
+            {"columns": (Column("id", "int"), Column("d", "date"))},
+            {"columns": (Column("d", "date"), Column("id", "int"))},
+        ),
+        (Kind.INCREMENTAL_BY_TIME_RANGE, {"time_column": "d"}, {"time_column": "day"}),
+    ],
+)
+def test_settings_of_columns_count_where_the_columns_of_a_query_are_not_known(
+    query: str, kind: Kind, setting: dict[str, object], edit: dict[str, object]
+) -> None:
+    child = model("s.child", "SELECT id FROM s.parent")
+    before, after = (
+        project(RAW, replace_settings(model("s.parent", query, kind), values), child) for values in (setting, edit)
+    )
+
+    assert change_of(before, after)["s.parent"].recomputed
 
 
 @pytest.mark.parametrize(
