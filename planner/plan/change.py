@@ -168,6 +168,12 @@ class Change:
         return forward is not None and bool(forward.rows) and (forward.lands is None or forward.is_copied)
 
     @property
+    def takes_over(self) -> Timeline:
+        """The rows that its table takes over again if it lacks any of them: the other table went on meanwhile."""
+        forward = self.forward
+        return forward.rows if forward and forward.lands is None and not self.recomputed else ()
+
+    @property
     def lands(self) -> Snapshot | None:
         """What prod gets of it."""
         return self.forward.lands if self.forward and self.forward.lands else self.new

@@ -1,0 +1,76 @@
+"""What prod recorded while a pull request was open is there after the merge; by then its sources no longer have it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from tests.planner.cli.conftest import CommandLine
+from tests.planner.cli.test_restate import AT, FILES, Shop, raw
+from tests.planner.shop import rows
+
+pytestmark = pytest.mark.prove
+
+UNMANAGED = "INCREMENTAL_UNMANAGED"
+HISTORY = "SCD_TYPE_2_BY_COLUMN (unique_key id, columns [day], invalidate_hard_deletes true)"
+BY_KEY = "INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, day))"
+OTHER = "MODEL (name shop.other, kind FULL);\nSELECT 1 AS one"
+SINCE = ("--forward-only", "--effective-from", "2026-01-04")
+
+
+def kept(kind: str, more: str = "") -> str:
+    return f"MODEL (name shop.kept, kind {kind});\nSELECT id, day{more} FROM default.raw"
+
+
+def go(cli: CommandLine, *arguments: str, on: str) -> int:
+    return cli(*arguments, "--execution-time", f"2026-01-{on}:00:00").code
+
+
+def shown(engine: SparkEngine) -> list[tuple[object, ...]]:
+    return rows(engine, "SELECT id, day FROM shop.kept ORDER BY ALL")
+
+
+def open_kept(shop: Shop, engine: SparkEngine, kind: str) -> CommandLine:
+    raw(engine, "01")
+    cli = shop(**{**FILES, "daily": "", "total": "", "kept": kept(kind), "other": OTHER})
+    assert cli("plan", "--auto-apply", *AT).code == 0
+    return cli
+
+
+def run_prod(cli: CommandLine, engine: SparkEngine) -> list[tuple[object, ...]]:
+    """Prod runs on two days, then its source loses what it read; returns what prod shows."""
+    for on, values in (("07 05", ["02", "02"]), ("08 05", ["02", "02", "02"])):
+        raw(engine, *values)
+        assert go(cli, "run", on=on) == 0
+    raw(engine, "03")
+    return shown(engine)
+
+
+@pytest.mark.parametrize("kind", [UNMANAGED, HISTORY])
+def test_a_merge_that_failed_takes_over_what_prod_has_when_it_is_tried_again(
+    shop: Shop, engine: SparkEngine, kind: str
+) -> None:
+    cli = open_kept(shop, engine, kind)
+    cli.write("models/kept.sql", kept(kind, ", id + 1 AS more"))
+    cli.write("models/other.sql", OTHER.replace("1 AS", "raise_error('no') AS"))
+    assert go(cli, "plan", "--auto-apply", on="06 06") != 0
+    before = run_prod(cli, engine)
+
+    cli.write("models/other.sql", OTHER)
+    assert go(cli, "plan", "--auto-apply", on="08 06") == 0
+
+    assert shown(engine) == before
+
+
+@pytest.mark.parametrize("kind", [UNMANAGED, HISTORY])
+def test_a_table_filled_in_order_keeps_all_rows_whatever_the_effective_date(
+    shop: Shop, engine: SparkEngine, kind: str
+) -> None:
+    cli = open_kept(shop, engine, kind)
+    cli.write("models/kept.sql", kept(kind, ", id + 1 AS more"))
+    assert go(cli, "plan", "dev", *SINCE, "--auto-apply", on="06 06") == 0
+    before = run_prod(cli, engine)
+
+    assert go(cli, "plan", *SINCE, "--auto-apply", on="08 06") == 0
+
+    assert shown(engine) == before
