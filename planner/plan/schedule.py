@@ -175,8 +175,12 @@ def schedule_run(
 def _table_end(
     snapshot: Snapshot, change: Change | None, table_state: Loaded, window: Window, end_bound: datetime | None
 ) -> datetime:
-    model = snapshot.model
-    latest = earliest_moment([window.end or window.due(model), model.schedule.end, end_bound])
+    model, due = snapshot.model, window.due(snapshot.model)
+    replaced = table_state.end(change.old) if change and change.old and change.old.kind.is_stored else None
+    if replaced is not None and model.kind.is_incremental:
+        # The one that it replaces may hold more: by a run that ignored its cron, or by an edit of that.
+        due = max(due, min(replaced, model.cron.cut(window.now)))
+    latest = earliest_moment([window.end or due, model.schedule.end, end_bound])
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
@@ -185,7 +189,6 @@ def _table_end(
         built = None if model.kind.is_incremental else table_state.end(snapshot)
         return model.cron.cut(earliest_moment([latest, built]) or latest)
     # No further than the table that it replaces: the merge, days later, would find the days since missing.
-    replaced = table_state.end(change.old) if change.old and change.old.kind.is_stored else None
     if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in table_state.complete:
         replaced = table_state.end(snapshot)
     return model.cron.cut(min(latest, replaced) if replaced else latest)

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.prove
 
 UNMANAGED = "INCREMENTAL_UNMANAGED"
 HISTORY = "SCD_TYPE_2_BY_COLUMN (unique_key id, columns [day], invalidate_hard_deletes true)"
-BY_KEY = "INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, day))"
 OTHER = "MODEL (name shop.other, kind FULL);\nSELECT 1 AS one"
 SINCE = ("--forward-only", "--effective-from", "2026-01-04")
 
@@ -74,3 +73,19 @@ def test_a_table_filled_in_order_keeps_all_rows_whatever_the_effective_date(
     assert go(cli, "plan", *SINCE, "--auto-apply", on="08 06") == 0
 
     assert shown(engine) == before
+
+
+def test_days_of_a_run_that_ignored_the_cron_are_there_after_a_merge(shop: Shop, engine: SparkEngine) -> None:
+    raw(engine, "01", "05", "06", "07")
+    weekly = FILES["daily"].replace("batch_size 7)", "batch_size 7), cron '@weekly', interval_unit day")
+    cli = shop(**{**FILES, "daily": weekly})
+    assert cli("plan", "--auto-apply", *AT).code == 0
+    assert go(cli, "run", "--ignore-cron", on="08 05") == 0
+    before = rows(engine, "SELECT day FROM shop.daily ORDER BY 1")
+    cli.edit("models/daily.sql", "SELECT id, day", "SELECT id * 2 AS id, day")
+    assert go(cli, "plan", "dev", "--auto-apply", on="08 06") == 0
+
+    assert go(cli, "plan", "--auto-apply", on="08 07") == 0
+
+    assert len(before) == 4
+    assert rows(engine, "SELECT day FROM shop.daily ORDER BY 1") == before

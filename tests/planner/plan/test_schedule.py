@@ -58,3 +58,11 @@ def test_readers_are_filled_no_further_than_the_end_of_a_model() -> None:
     needed = {change.name: change.needed for change in make_plan(models).changes}
 
     assert needed["s.r"] == needed["s.t"] == build_timeline(day("2026-01-01"), day("2026-01-03"))
+
+
+def test_days_of_a_table_that_a_coarser_cron_would_not_fill_yet_are_in_the_one_that_takes_its_place() -> None:
+    sql = "SELECT id + 1 AS id, d FROM raw.x WHERE d BETWEEN @start_date AND @end_date"
+    plan, due = plan_edit(daily(), replace(daily(cron=Cron("@weekly")), sql=sql))
+
+    assert plan.changes[0].needed == build_timeline(day("2026-01-01"), DUE)
+    assert due == ()
