@@ -75,6 +75,28 @@ def test_a_table_filled_in_order_keeps_all_rows_whatever_the_effective_date(
     assert shown(engine) == before
 
 
+@pytest.mark.parametrize("lookback", ["", ", lookback 1"])
+@pytest.mark.parametrize("layout", ["", ", storage_format orc"])
+@pytest.mark.parametrize("runs", [False, True])
+def test_late_rows_of_prod_are_there_after_an_edit_that_shortens_the_lookback(
+    shop: Shop, engine: SparkEngine, lookback: str, layout: str, runs: bool
+) -> None:
+    raw(engine, "01", "02", "05")
+    cli = shop(**{**FILES, "total": "", "daily": FILES["daily"].replace("batch_size 7", "lookback 3")})
+    assert cli("plan", "--auto-apply", *AT).code == 0
+    cli.edit("models/daily.sql", ", lookback 3)", f"{lookback}){layout}")
+    cli.edit("models/daily.sql", "SELECT id, day", "SELECT id, day" if layout else "SELECT id * 2 AS id, day")
+    assert go(cli, "plan", "dev", "--auto-apply", on="06 06") == 0
+    raw(engine, "01", "02", "05", "03", "05", "04", "06")
+    assert go(cli, "run", on="07 05") == 0
+    before = rows(engine, "SELECT day FROM shop.daily ORDER BY 1")
+    assert not runs or go(cli, "run", "dev", on="07 06") == 0
+
+    assert go(cli, "plan", "--auto-apply", on="07 07") == 0
+
+    assert rows(engine, "SELECT day FROM shop.daily ORDER BY 1") == before
+
+
 def test_days_of_a_run_that_ignored_the_cron_are_there_after_a_merge(shop: Shop, engine: SparkEngine) -> None:
     raw(engine, "01", "05", "06", "07")
     weekly = FILES["daily"].replace("batch_size 7)", "batch_size 7), cron '@weekly', interval_unit day")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from mergeplan.planner.intervals import Cron, Timeline, build_timeline
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
@@ -66,3 +68,28 @@ def test_days_of_a_table_that_a_coarser_cron_would_not_fill_yet_are_in_the_one_t
 
     assert plan.changes[0].needed == build_timeline(day("2026-01-01"), DUE)
     assert due == ()
+
+
+@pytest.mark.parametrize(("lookback", "first"), [(0, "2026-01-04"), (5, "2026-01-02")])
+def test_a_shorter_lookback_holds_once_what_prod_looked_back_to_is_in_the_new_table(lookback: int, first: str) -> None:
+    old, sql = daily(lookback=3), "SELECT id + 1 AS id, d FROM raw.x WHERE d BETWEEN @start_date AND @end_date"
+    prod, loaded = promote(project(old))
+    edited = project(replace(daily(lookback=lookback), sql=sql))
+    new = make_plan(edited, base=prod, loaded=loaded).changes[0].new
+    assert new
+    held = {**loaded.timelines, new.table: build_timeline(day("2026-01-01"), day("2026-01-07"))}
+
+    merge = make_plan(edited, base=prod, loaded=replace(loaded, timelines=held))
+
+    assert merge.changes[0].missing == build_timeline(day(first), DUE)
+
+
+def test_a_run_beside_prod_looks_back_as_far_as_prod_does() -> None:
+    sql = "SELECT id + 1 AS id, d FROM raw.x WHERE d BETWEEN @start_date AND @end_date"
+    prod, _ = promote(project(daily(lookback=3)))
+    dev, loaded = promote(project(replace(daily(), sql=sql)), "dev")
+    held = {table: build_timeline(day("2026-01-01"), day("2026-01-07")) for table in loaded.timelines}
+
+    (due,) = build_run(dev, replace(loaded, timelines=held), Window(NOW), prod).changes
+
+    assert (due.missing, due.lookback) == (build_timeline(day("2026-01-04"), DUE), 3)
