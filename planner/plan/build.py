@@ -384,8 +384,8 @@ def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[s
 
 
 def _holds_copy(here: Snapshot, there: Snapshot | None) -> bool:
-    """Return True if a table keeps history and has the rows of another one, in another layout."""
-    if there is None or here.is_preview or not here.kind.keeps_history:
+    """Return True if a table that is filled in order has the rows of another one, in another layout."""
+    if there is None or here.is_preview or not here.model.is_order_dependent:
         return False
     return here.kind is there.kind and here.raw == there.raw
 

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.prove
 
 UNMANAGED = "INCREMENTAL_UNMANAGED"
 HISTORY = "SCD_TYPE_2_BY_COLUMN (unique_key id, columns [day], invalidate_hard_deletes true)"
+BY_KEY = "INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, day))"
 OTHER = "MODEL (name shop.other, kind FULL);\nSELECT 1 AS one"
 SINCE = ("--forward-only", "--effective-from", "2026-01-04")
 
@@ -71,6 +72,21 @@ def test_a_table_filled_in_order_keeps_all_rows_whatever_the_effective_date(
     before = run_prod(cli, engine)
 
     assert go(cli, "plan", *SINCE, "--auto-apply", on="08 06") == 0
+
+    assert shown(engine) == before
+
+
+@pytest.mark.parametrize("kind", [UNMANAGED, HISTORY, BY_KEY])
+def test_a_copy_that_its_environment_ran_has_what_prod_recorded_when_it_is_merged(
+    shop: Shop, engine: SparkEngine, kind: str
+) -> None:
+    cli = open_kept(shop, engine, kind)
+    cli.edit("models/kept.sql", f"kind {kind}", f"kind {kind}, storage_format orc")
+    assert go(cli, "plan", "dev", "--auto-apply", on="06 06") == 0
+    before = run_prod(cli, engine)
+    assert go(cli, "run", "dev", on="08 06") == 0
+
+    assert go(cli, "plan", "--auto-apply", on="08 07") == 0
 
     assert shown(engine) == before
 

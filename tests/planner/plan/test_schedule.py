@@ -10,8 +10,10 @@ import pytest
 from mergeplan.planner.intervals import Cron, Timeline, build_timeline
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, make_plan, model, project, promote
 
 DUE = day("2026-01-10")  # of a daily model; of a weekly one, the Sunday before
@@ -93,3 +95,17 @@ def test_a_run_beside_prod_looks_back_as_far_as_prod_does() -> None:
     (due,) = build_run(dev, replace(loaded, timelines=held), Window(NOW), prod).changes
 
     assert (due.missing, due.lookback) == (build_timeline(day("2026-01-04"), DUE), 3)
+
+
+def test_a_run_beside_prod_leaves_a_copy_of_a_history_to_the_plan_that_copies_it_again() -> None:
+    old = model("s.h", "SELECT id FROM raw.x", Kind.INCREMENTAL_UNMANAGED, start=day("2026-01-01"))
+    prod, loaded = promote(project(old))
+    plan = make_plan(project(replace_settings(old, {"storage_format": "orc"})), Environment("dev"), prod, loaded)
+    held = {
+        **loaded.timelines,
+        **{c.new.table: build_timeline(day("2026-01-01"), SUNDAY) for c in plan.changes if c.new},
+    }
+
+    assert [change.rule for change in plan.changes] == ["layout-changed"]
+    assert build_run(plan.new, Loaded(held), Window(NOW), prod).changes == ()
+    assert build_run(plan.new, Loaded(held), Window(NOW), Environment("prod")).changes != ()
