@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.errors import PlanMoved
-from mergeplan.planner.intervals import UNITS
+from mergeplan.planner.intervals import UNITS, Timeline, subtract_intervals
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.table_format import TABLE_FORMATS
@@ -18,6 +18,7 @@ from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import BATCH, parts_of
 
 LEASE = "table:"
+NOTHING: Mapping[str, Timeline] = {}
 
 
 def table_lease(table: str) -> str:
@@ -53,12 +54,13 @@ def build_table(model: Model, name: str, columns: tuple[Column, ...]) -> Table:
 
 
 def missing_tables(
-    store: StateStore, engine: Engine, snapshots: Iterable[Snapshot], taking_over: Collection[str] = ()
+    store: StateStore, engine: Engine, snapshots: Iterable[Snapshot], taking_over: Mapping[str, Timeline] = NOTHING
 ) -> tuple[Snapshot, ...]:
     """Return the snapshots, in their order, whose physical table must be created.
 
-    Tables that are `taking_over` the rows of another table do so again if all their time was forgotten. Raise PlanMoved
-    if a table that should hold rows was removed from the catalog: it is forgotten, and a new plan builds it again.
+    Tables that are `taking_over` rows of another table do so again if all their time was forgotten, or if they lack any
+    of these rows. Raise PlanMoved if a table that should hold rows was removed from the catalog: it is forgotten, and a
+    new plan builds it again.
     """
     visible_snapshots = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
     recorded_tables = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
@@ -70,7 +72,8 @@ def missing_tables(
             f"The table `{lost[0]}` is no longer in the catalog.", hint="Plan again: it will be built again."
         )
     # a plan counts the rows that such a table will take over as if it held them
-    hollow = {table for table, timeline in store.intervals.load_timelines(taking_over).items() if not timeline}
+    timelines = store.intervals.load_timelines(taking_over)
+    hollow = {t for t, timeline in timelines.items() if not timeline or subtract_intervals(taking_over[t], timeline)}
     return tuple(s for s in visible_snapshots if s.table not in recorded_tables or s.table in lost or s.table in hollow)
 
 

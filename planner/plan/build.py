@@ -45,6 +45,7 @@ from mergeplan.planner.plan.schedule import (
     Readiness,
     Window,
     find_limited_models,
+    look_back_like,
     schedule_changes,
     schedule_run,
 )
@@ -309,14 +310,15 @@ def build_run(
             late[model.name] = waits
         return subtract_intervals(available, lost.get(model.name, ()))
 
-    behind = dict(schedule_run(graph, environment.snapshots, table_state, window, skipped_names, select_ready_time))
+    widened = look_back_like(environment.snapshots, base.snapshots if base else {})
+    behind = dict(schedule_run(graph, widened, table_state, window, skipped_names, select_ready_time))
     # also what no cron fills, if its table is gone: a seed, and the view of a model without a table
     for name in graph.order:
         if environment.snapshots[name].table in table_state.lost and name not in behind and name not in skipped_names:
             once = ONCE if environment.snapshots[name].kind.is_seed else ()
             behind[name] = (once, once)
     changes = tuple(
-        _build_due_change(environment.snapshots[name], *behind[name], table_state)
+        replace(_build_due_change(environment.snapshots[name], *behind[name], table_state), old=widened[name])
         for name in graph.order
         if name in behind
     )
@@ -382,8 +384,8 @@ def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[s
 
 
 def _holds_copy(here: Snapshot, there: Snapshot | None) -> bool:
-    """Return True if a table keeps history and has the rows of another one, in another layout."""
-    if there is None or here.is_preview or not here.kind.keeps_history:
+    """Return True if a table that is filled in order has the rows of another one, in another layout."""
+    if there is None or here.is_preview or not here.model.is_order_dependent:
         return False
     return here.kind is there.kind and here.raw == there.raw
 

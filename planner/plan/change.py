@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from mergeplan.planner.errors import Located
-from mergeplan.planner.intervals import Timeline
+from mergeplan.planner.intervals import UNITS, Timeline
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -168,6 +168,16 @@ class Change:
         return forward is not None and bool(forward.rows) and (forward.lands is None or forward.is_copied)
 
     @property
+    def lookback(self) -> int:
+        return longest_lookback(self.old, self.new) if self.new else 0
+
+    @property
+    def takes_over(self) -> Timeline:
+        """The rows that its table takes over again if it lacks any of them: the other table went on meanwhile."""
+        forward = self.forward
+        return forward.rows if forward and forward.lands is None and not self.recomputed else ()
+
+    @property
     def lands(self) -> Snapshot | None:
         """What prod gets of it."""
         return self.forward.lands if self.forward and self.forward.lands else self.new
@@ -179,3 +189,13 @@ class Blocker:
 
     message: str
     place: Located | None = None
+
+
+def longest_lookback(old: Snapshot | None, new: Snapshot) -> int:
+    """Return how many units are computed again before missing ones, by the table that is replaced, too.
+
+    An edit may shorten the lookback; late rows that came into the one table meanwhile must come into the other.
+    """
+    models = [snapshot.model for snapshot in (old, new) if snapshot and snapshot.kind is new.kind]
+    unit = UNITS[new.model.cron.unit]
+    return max(-(-model.batches.lookback * UNITS[model.cron.unit] // unit) for model in models)

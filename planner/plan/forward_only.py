@@ -239,10 +239,12 @@ def include_inherited_rows(table_state: Loaded, changes: Iterable[Change]) -> Lo
     changes = tuple(changes)
     new = {c.new.table: c.forward.rows for c in changes if c.new and c.forward and c.keeps_rows}
     new |= {c.new.table: c.adopts.rows for c in changes if c.new and c.adopts}
-    return replace(
-        table_state,
-        timelines={**new, **{name: timeline for name, timeline in table_state.timelines.items() if timeline}},
-    )
+    outdated_tables = {
+        c.new.table for c in changes if c.new and subtract_intervals(c.takes_over, table_state.timeline_of(c.new))
+    }
+    timelines = table_state.timelines.items()
+    held_timelines = {name: timeline for name, timeline in timelines if timeline and name not in outdated_tables}
+    return replace(table_state, timelines={**new, **held_timelines})
 
 
 def schema_findings(

@@ -260,3 +260,34 @@ def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:
         for parent in snapshot.model.depends_on:
             edges.setdefault(parent, set()).add(snapshot.name)
     return frozenset(reach_names(names, edges))
+
+
+def find_overtaken_time(
+    due_times: Mapping[str, Timeline], past: Past, timelines: Mapping[str, Timeline]
+) -> Mapping[str, Timeline]:
+    """Return, by table, the time that it holds although prod computes that time only now, from later rows.
+
+    `due_times` is, by model, what prod's table lacks. An environment may run before prod does, or a rollback brought
+    back a table that is behind. Tables that were computed from such time are outdated with it. A table that keeps
+    history is left alone: it cannot be computed again.
+    """
+    overtaken: dict[str, Timeline] = {}
+    for _, _, shown in past.maps:
+        if not any(intersect_intervals(timelines.get(s.table, ()), due_times.get(n, ())) for n, s in shown.items()):
+            continue  # as nearly always: the graph of each map is not needed
+        graph, outdated = graph_with_outer_tables(shown), dict[str, Timeline]()
+        for name in filter(shown.__contains__, graph.order):
+            snapshot, above = shown[name], [outdated.get(parent, ()) for parent in graph.parents[name]]
+            time = merge_intervals(interval for timeline in (due_times.get(name, ()), *above) for interval in timeline)
+            if not snapshot.kind.is_stored:
+                outdated[name] = time
+            elif not (snapshot.table in past.tables_of_prod or snapshot.is_preview or snapshot.kind.keeps_history):
+                held_time = timelines.get(snapshot.table, ())
+                gone = intersect_intervals(held_time, time)
+                if gone and not snapshot.kind.is_incremental:
+                    gone = held_time
+                elif gone and snapshot.model.is_order_dependent:  # its later batches build on that one
+                    gone = intersect_intervals(held_time, build_timeline(gone[0].start, held_time[-1].end))
+                outdated[name] = gone
+                overtaken[snapshot.table] = merge_intervals((*overtaken.get(snapshot.table, ()), *outdated[name]))
+    return {table: timeline for table, timeline in overtaken.items() if timeline}

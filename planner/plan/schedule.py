@@ -16,7 +16,8 @@ from mergeplan.planner.intervals import (
 )
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.plan.change import Change, ChangeKind
+from mergeplan.planner.model.property import replace_settings
+from mergeplan.planner.plan.change import Change, ChangeKind, longest_lookback
 from mergeplan.planner.snapshot.content_hash import Contents
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -98,7 +99,7 @@ def schedule_changes(
             )
             frontier[name] = held_end if held_end < window.due(snapshot.model) else None
         if change is not None and builds:
-            missing = _missing_time(snapshot.model, needed, table_state.timeline_of(snapshot))
+            missing = _missing_time(snapshot.model, needed, table_state.timeline_of(snapshot), change.lookback)
             old_timeline = table_state.timeline_of(change.old) if change.old and change.copies else ()
             if _is_copied_whole(snapshot, needed, old_timeline, change, table_state):
                 missing = needed
@@ -155,7 +156,9 @@ def schedule_run(
             needed = intersect_intervals(needed, build_timeline(begun[0].start, end)) if begun else ()
         missing = merge_intervals(
             (
-                *_missing_time(snapshot.model, needed, table_state.timeline_of(snapshot)),
+                *_missing_time(
+                    snapshot.model, needed, table_state.timeline_of(snapshot), snapshot.model.batches.lookback
+                ),
                 *_current_unit(snapshot.model, window),
             )
         )
@@ -175,8 +178,12 @@ def schedule_run(
 def _table_end(
     snapshot: Snapshot, change: Change | None, table_state: Loaded, window: Window, end_bound: datetime | None
 ) -> datetime:
-    model = snapshot.model
-    latest = earliest_moment([window.end or window.due(model), model.schedule.end, end_bound])
+    model, due = snapshot.model, window.due(snapshot.model)
+    replaced = table_state.end(change.old) if change and change.old and change.old.kind.is_stored else None
+    if replaced is not None and model.kind.is_incremental:
+        # The one that it replaces may hold more: by a run that ignored its cron, or by an edit of that.
+        due = max(due, min(replaced, model.cron.cut(window.now)))
+    latest = earliest_moment([window.end or due, model.schedule.end, end_bound])
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
@@ -185,7 +192,6 @@ def _table_end(
         built = None if model.kind.is_incremental else table_state.end(snapshot)
         return model.cron.cut(earliest_moment([latest, built]) or latest)
     # No further than the table that it replaces: the merge, days later, would find the days since missing.
-    replaced = table_state.end(change.old) if change.old and change.old.kind.is_stored else None
     if replaced is None and change.change is ChangeKind.ADDED and snapshot.table in table_state.complete:
         replaced = table_state.end(snapshot)
     return model.cron.cut(min(latest, replaced) if replaced else latest)
@@ -200,6 +206,18 @@ def _is_rescheduled(old: Model, new: Model, window: Window) -> bool:
     if new.kind.is_incremental:
         return is_moved and end is not None and end <= window.due(new)
     return is_moved or old.cron != new.cron
+
+
+def look_back_like(snapshots: Mapping[str, Snapshot], base: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+    """Return the snapshots with the longest lookback of their models here and in the base, to which they may go."""
+
+    def widen(snapshot: Snapshot) -> Snapshot:
+        lookback = longest_lookback(base.get(snapshot.name), snapshot)
+        if lookback == snapshot.model.batches.lookback:
+            return snapshot
+        return replace(snapshot, model=replace_settings(snapshot.model, {"lookback": lookback}))
+
+    return {name: widen(snapshot) for name, snapshot in snapshots.items()}
 
 
 def find_limited_models(graph: Graph, window: Window) -> frozenset[str]:
@@ -249,13 +267,13 @@ def _upstream_start(graph: Graph, model: Model) -> datetime | None:
     return min(starts, default=None)
 
 
-def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline) -> Timeline:
+def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline, lookback: int) -> Timeline:
     missing = subtract_intervals(needed_time, held_time)
     # such a table has no parts that could be computed alone: it is written whole
     if not model.kind.is_incremental or out_of_order(model, missing, held_time):
         return needed_time if missing else ()
-    lookback = model.batches.lookback if held_time else 0
-    return add_lookback(model.cron, missing, lookback, needed_time[0].start) if missing else ()
+    reach = lookback if held_time else 0
+    return add_lookback(model.cron, missing, reach, needed_time[0].start) if missing else ()
 
 
 def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:

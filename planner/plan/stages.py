@@ -59,6 +59,7 @@ class BackfillTask:
     copied_from: str = ""
     adopts: bool = False  # that table is an adopted one
     late: Timeline = ()  # what its signals hold back, as has been reported: no failure
+    lookback: int = 0  # that of the table that it replaces, if it is longer
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def _backfill_task(plan: Plan, change: Change) -> BackfillTask | None:
     if change.missing:
         source = change.adopts.place if change.adopts else change.old.table if change.old else ""
         is_adopted, late = change.adopts is not None, plan.late.get(change.name, ())
-        return BackfillTask(change.new, change.missing, change.copies, source, is_adopted, late)
+        return BackfillTask(change.new, change.missing, change.copies, source, is_adopted, late, change.lookback)
     if change.kind.is_view and change.new.model.checks.audits and change.shares is None:
         return BackfillTask(change.new, ONCE)
     return None

@@ -7,7 +7,10 @@ from datetime import datetime
 
 from mergeplan.planner.apply.events import Emit, EnvironmentTouched
 from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.intervals import subtract_intervals
 from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.restatement import find_overtaken_time
+from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
@@ -38,3 +41,14 @@ def forget_restated(
         store.restatements.begin(plan.id, plan.environment, forgets, leases=[lease, *leases], by_itself=by_itself)
     for impact in plan.restatement.touched:
         emit(EnvironmentTouched(impact.environment, impact.shared, impact.outdated))
+
+
+def forget_overtaken(due: Plan, loaded: Loaded, store: StateStore) -> None:
+    """Forget, in tables that prod does not show, the time that a run of prod computes and that they hold already."""
+    due_times = {c.name: subtract_intervals(c.missing, loaded.timeline_of(c.new)) for c in due.changes if c.new}
+    if not any(due_times.values()):
+        return
+    for table, time in find_overtaken_time(due_times, store.restatements.past(), loaded.timelines).items():
+        with store.leases.hold(table_lease(table), f"run of {due.environment}", wait=WAIT) as lease:
+            for interval in time:
+                store.intervals.forget(table, interval, lease=lease)

@@ -37,7 +37,7 @@ def create_tables(stage: CreateStage, plan: Plan, context: ApplyContext) -> tupl
     Raise ProjectError if the query of a changed model that keeps its table breaks its contract.
     """
     layout, changes = context.layout(plan), {change.name: change for change in stage.changes}
-    taking_over = [change.new.table for change in stage.changes if change.new and change.keeps_rows]
+    taking_over = {change.new.table: change.takes_over for change in stage.changes if change.new and change.keeps_rows}
     missing = missing_tables(context.store, context.engine, stage.snapshots, taking_over)
     creation = Creation(layout, context.store, context.engine, context.holder, context.emit, context.pool, changes)
     if missing:
@@ -140,7 +140,9 @@ class Creation:
                 hint = "Rebuild the table: categorize the change as breaking."
                 message = f"{new.name}: the type of a partition column changed, so its rows cannot stay."
                 raise ProjectError(message, place=new.model.place, hint=hint)
-            self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
+            for interval in store.intervals.load_timelines([new.table])[new.table]:
+                store.intervals.forget(new.table, interval, lease=lease)
+            self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished, or before the old one went on
             old_timeline = store.intervals.load_timelines([old.table])[old.table]
             rows = intersect_intervals(forward.rows, old_timeline)
             as_recorded(self.engine, old_table, old.model, old_timeline)

@@ -76,7 +76,8 @@ def batches_of(task: BackfillTask, loaded_time: Timeline) -> tuple[Interval, ...
 
 
 def _add_lookback(task: BackfillTask, time: Timeline) -> Timeline:
-    return add_lookback(task.snapshot.model.cron, time, task.snapshot.model.batches.lookback, task.missing[0].start)
+    model = task.snapshot.model
+    return add_lookback(model.cron, time, max(model.batches.lookback, task.lookback), task.missing[0].start)
 
 
 def not_ready(model: Model, late: Timeline) -> Refused:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from mergeplan.planner.apply.backfill.auto_restatement import restate_due
+from mergeplan.planner.apply.backfill.clear_intervals import forget_overtaken
 from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.apply.drift import find_drift, forget_lost_tables, mend_views
 from mergeplan.planner.apply.events import ModelLate
@@ -98,6 +99,8 @@ def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease:
     for model, late in due.late.items():
         signals = tuple(call.name for call in environment.snapshots[model].model.schedule.signals)
         work.on_event(ModelLate(model, signals, late))
+    if environment.name == PROD:
+        forget_overtaken(due, loaded, work.store)
     outcome = execute_plan(work, due, lease, Record(note=options.note)) if lost or not due.is_empty else None
     failed = {failure.model for failure in outcome.failures} if outcome else set[str]()
     # a view is not restored over a table that could not be computed

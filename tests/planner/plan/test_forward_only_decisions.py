@@ -363,3 +363,27 @@ def test_kept_rows_that_are_computed_again_concern_whoever_reads_them() -> None:
     found = changes(make_plan(project(RAW, more, TOTAL), prod, prod, loaded, forward=later))
 
     assert found["s.total"].rule == "reads-forward-only", "the days since then hold prices times two from now on"
+
+
+@pytest.mark.parametrize("days", [9, 5])
+def test_a_table_of_a_merge_that_failed_takes_rows_over_again_if_prod_has_more_by_then(days: int) -> None:
+    prod, loaded = promote(project(RAW, daily()))
+    models, timelines = project(RAW, DOUBLED), dict(loaded.timelines)
+    first = changes(make_plan(models, base=prod, loaded=loaded, forward=FORWARD))["s.daily"]
+    assert first.new and first.forward
+    timelines[first.new.table] = (Interval(LOADED[0].start, LOADED[0].start + timedelta(days=days)),)
+
+    again = changes(make_plan(models, base=prod, loaded=replace(loaded, timelines=timelines), forward=FORWARD))
+
+    assert again["s.daily"].missing == ()
+    assert again["s.daily"].takes_over == LOADED
+
+
+def test_a_table_filled_in_order_gets_a_preview_whatever_the_effective_date() -> None:
+    keyed = model("s.keyed", "SELECT id, price FROM raw.t", Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",))
+    edited = replace(keyed, sql="SELECT id, price * 2 AS price FROM raw.t")
+
+    asked = ForwardOnly(True, datetime(2026, 1, 5, tzinfo=UTC))
+
+    assert changes(plan_of((keyed,), (edited,), asked, "dev"))["s.keyed"].preview
+    assert changes(plan_of((keyed,), (edited,), asked))["s.keyed"].missing == ()

@@ -11,7 +11,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
 from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.restatement import ALL_TIME, LeftOut, Past, Touched
+from mergeplan.planner.plan.restatement import ALL_TIME, LeftOut, Past, Touched, find_overtaken_time
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
@@ -218,3 +218,33 @@ def test_no_table_that_was_made_of_restated_rows_stays_said_to_be_loaded(
             made |= {reader} if made & set(each.model.depends_on) else set()
         stale = {environment.snapshots[each].table for each in made} - plan.restatement.forgets.keys()
         assert stale <= {prod.snapshots[each].table for each in prod.snapshots.keys() - {c.name for c in plan.changes}}
+
+
+def test_what_another_version_holds_before_prod_computes_it_is_overtaken_with_what_reads_it() -> None:
+    ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
+    old = model("s.t", "SELECT id, d FROM raw.x WHERE d BETWEEN @start_ds AND @end_ds", **ranged)  # type: ignore[arg-type]
+    edited, added = replace(old, sql=old.sql.replace("id, d", "id + 1 AS id, d")), model("s.n", "SELECT id FROM s.t")
+    (prod, _), (dev, loaded) = promote(project(old)), promote(project(edited, added), "dev")
+    past = Past((("prod", True, prod.snapshots), ("dev", True, dev.snapshots)))
+    last, later = time_between("2026-01-09", "2026-01-10"), time_between("2026-01-10", "2026-01-11")
+
+    found = find_overtaken_time({"s.t": last}, past, loaded.timelines)
+
+    reader = dev.snapshots["s.n"].table
+    assert found == {dev.snapshots["s.t"].table: last, reader: loaded.timelines[reader]}
+    assert find_overtaken_time({"s.t": later}, past, loaded.timelines) == {}
+
+
+def test_a_table_filled_in_order_is_overtaken_from_there_on() -> None:
+    keyed = model(
+        "s.t", "SELECT id FROM raw.x", Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), start=day("2026-01-01")
+    )
+    (prod, _), (dev, loaded) = (
+        promote(project(replace(keyed, sql=sql)), n)
+        for sql, n in ((keyed.sql, "prod"), (keyed.sql + " LIMIT 5", "dev"))
+    )
+    past = Past((("prod", True, prod.snapshots), ("dev", True, dev.snapshots)))
+
+    found = find_overtaken_time({"s.t": time_between("2026-01-07", "2026-01-08")}, past, loaded.timelines)
+
+    assert found == {dev.snapshots["s.t"].table: time_between("2026-01-07", "2026-01-10")}

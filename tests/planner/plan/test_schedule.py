@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from mergeplan.planner.intervals import Cron, Timeline, build_timeline
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, make_plan, model, project, promote
 
 DUE = day("2026-01-10")  # of a daily model; of a weekly one, the Sunday before
@@ -58,3 +62,50 @@ def test_readers_are_filled_no_further_than_the_end_of_a_model() -> None:
     needed = {change.name: change.needed for change in make_plan(models).changes}
 
     assert needed["s.r"] == needed["s.t"] == build_timeline(day("2026-01-01"), day("2026-01-03"))
+
+
+def test_days_of_a_table_that_a_coarser_cron_would_not_fill_yet_are_in_the_one_that_takes_its_place() -> None:
+    sql = "SELECT id + 1 AS id, d FROM raw.x WHERE d BETWEEN @start_date AND @end_date"
+    plan, due = plan_edit(daily(), replace(daily(cron=Cron("@weekly")), sql=sql))
+
+    assert plan.changes[0].needed == build_timeline(day("2026-01-01"), DUE)
+    assert due == ()
+
+
+@pytest.mark.parametrize(("lookback", "first"), [(0, "2026-01-04"), (5, "2026-01-02")])
+def test_a_shorter_lookback_holds_once_what_prod_looked_back_to_is_in_the_new_table(lookback: int, first: str) -> None:
+    old, sql = daily(lookback=3), "SELECT id + 1 AS id, d FROM raw.x WHERE d BETWEEN @start_date AND @end_date"
+    prod, loaded = promote(project(old))
+    edited = project(replace(daily(lookback=lookback), sql=sql))
+    new = make_plan(edited, base=prod, loaded=loaded).changes[0].new
+    assert new
+    held = {**loaded.timelines, new.table: build_timeline(day("2026-01-01"), day("2026-01-07"))}
+
+    merge = make_plan(edited, base=prod, loaded=replace(loaded, timelines=held))
+
+    assert merge.changes[0].missing == build_timeline(day(first), DUE)
+
+
+def test_a_run_beside_prod_looks_back_as_far_as_prod_does() -> None:
+    sql = "SELECT id + 1 AS id, d FROM raw.x WHERE d BETWEEN @start_date AND @end_date"
+    prod, _ = promote(project(daily(lookback=3)))
+    dev, loaded = promote(project(replace(daily(), sql=sql)), "dev")
+    held = {table: build_timeline(day("2026-01-01"), day("2026-01-07")) for table in loaded.timelines}
+
+    (due,) = build_run(dev, replace(loaded, timelines=held), Window(NOW), prod).changes
+
+    assert (due.missing, due.lookback) == (build_timeline(day("2026-01-04"), DUE), 3)
+
+
+def test_a_run_beside_prod_leaves_a_copy_of_a_history_to_the_plan_that_copies_it_again() -> None:
+    old = model("s.h", "SELECT id FROM raw.x", Kind.INCREMENTAL_UNMANAGED, start=day("2026-01-01"))
+    prod, loaded = promote(project(old))
+    plan = make_plan(project(replace_settings(old, {"storage_format": "orc"})), Environment("dev"), prod, loaded)
+    held = {
+        **loaded.timelines,
+        **{c.new.table: build_timeline(day("2026-01-01"), SUNDAY) for c in plan.changes if c.new},
+    }
+
+    assert [change.rule for change in plan.changes] == ["layout-changed"]
+    assert build_run(plan.new, Loaded(held), Window(NOW), prod).changes == ()
+    assert build_run(plan.new, Loaded(held), Window(NOW), Environment("prod")).changes != ()
