@@ -39,9 +39,8 @@ class PlanOptions:
     who: str = ""  # gave these categories, for the record
     execution_time: str | None = None  # plan and compute as if it were this moment
     restate: tuple[str, ...] = ()  # selectors of models to compute anew, in place of whatever the files say
-    restate_copy: tuple[
-        str, ...
-    ] = ()  # SELECTOR[=START..END]: computed anew in tables that a merge promotes; or =reset
+    # SELECTOR[=START..END]: computed again in tables that a merge promotes; or SELECTOR=reset
+    restate_copy: tuple[str, ...] = ()
     restated_at: str | None = None  # when that was asked for
     forward_only: bool = False  # keep the rows there are of every changed model
     effective_from: str | None = None  # of a forward-only plan: recompute from this day on

@@ -45,7 +45,11 @@ def forget_restated(
 
 def forget_overtaken(due: Plan, loaded: Loaded, store: StateStore) -> None:
     """Forget, in tables that prod does not show, the time that a run of prod computes and that they hold already."""
-    due_times = {c.name: subtract_intervals(c.missing, loaded.timeline_of(c.new)) for c in due.changes if c.new}
+    due_times = {
+        change.name: subtract_intervals(change.missing, loaded.timeline_of(change.new))
+        for change in due.changes
+        if change.new
+    }
     if not any(due_times.values()):
         return
     for table, time in find_overtaken_time(due_times, store.restatements.past(), loaded.timelines).items():
