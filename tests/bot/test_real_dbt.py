@@ -30,6 +30,8 @@ FILES = {
     "macros/cents.sql": "{% macro cents(column) %}{{ column }} * 100{% endmacro %}\n",
     "models/priced.sql": "select id, {{ cents('price') }} as cents from {{ ref('items') }}\n",
     "models/total.sql": "select sum(cents) as cents from {{ ref('priced') }}\n",
+    "models/semantic.yml": "semantic_models: [{name: priced, model: ref('priced'), entities: [{name: id, type: primary}], "
+    "dimensions: [{name: cents, type: categorical}]}]\n",
     "models/schema.yml": "models: [{name: priced, columns: [{name: id, data_tests: [unique, not_null]}]}]\n",
 }
 SECRETS = ("MERGEPLAN_WEBHOOK_SECRET", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DBT_ENV_SECRET_TOKEN")
