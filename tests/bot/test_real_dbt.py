@@ -30,8 +30,15 @@ FILES = {
     "macros/cents.sql": "{% macro cents(column) %}{{ column }} * 100{% endmacro %}\n",
     "models/priced.sql": "select id, {{ cents('price') }} as cents from {{ ref('items') }}\n",
     "models/total.sql": "select sum(cents) as cents from {{ ref('priced') }}\n",
-    "models/semantic.yml": "semantic_models: [{name: priced, model: ref('priced'), entities: [{name: id, type: primary}], "
-    "dimensions: [{name: cents, type: categorical}]}]\n",
+    "models/semantic.yml": """
+semantic_models:
+  - {name: priced, model: ref('priced'), defaults: {agg_time_dimension: sold_on}, entities: [{name: id, type: primary}],
+     dimensions: [{name: sold_on, type: time, expr: "date'2026-01-01'", type_params: {time_granularity: day}}],
+     measures: [{name: cents, agg: sum}]}
+metrics: [{name: cents, label: Cents, type: simple, type_params: {measure: cents}}]
+models: [{name: days, time_spine: {standard_granularity_column: day}, columns: [{name: day, granularity: day}]}]
+""",
+    "models/days.sql": "select date'2026-01-01' as day\n",
     "models/schema.yml": "models: [{name: priced, columns: [{name: id, data_tests: [unique, not_null]}]}]\n",
 }
 SECRETS = ("MERGEPLAN_WEBHOOK_SECRET", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "DBT_ENV_SECRET_TOKEN")
