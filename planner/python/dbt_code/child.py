@@ -131,8 +131,14 @@ class DbtWork:
         arguments = ["--quiet", "--log-level", "none", "--no-write-json", "parse", "--no-partial-parse"]
         arguments += [part for name in options for part in (f"--{name}", options[name])]
         limit_yaml()
+        reasons: list[str] = []  # of an error that does not name them
+
+        def note_reason(event: Any) -> None:
+            if event.info.name == "SemanticValidationFailure":
+                reasons.append(str(event.data.msg).rstrip("."))
+
         with limit_time(PARSING):
-            result = dbtRunner().invoke(arguments)
+            result = dbtRunner(callbacks=[note_reason]).invoke(arguments)
         if not result.success:
             if not result.exception:
                 raise CompileError("dbt cannot parse the project")
@@ -140,7 +146,8 @@ class DbtWork:
             if missing := NO_ADAPTER.search(str(result.exception)):
                 raise CompileError(f"{sys.executable} has dbt without dbt-{missing[1]}. Install it there, or let "
                                    "MERGEPLAN_DBT_PYTHON be the Python that has it")  # fmt: skip
-            raise CompileError(_error_message(result.exception, self.root).rstrip("."), place)
+            message = _error_message(result.exception, self.root).rstrip(".")
+            raise CompileError(": ".join(filter(None, (message, "; ".join(reasons)))), place)
         return result.result
 
 

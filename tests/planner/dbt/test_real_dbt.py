@@ -239,6 +239,21 @@ def test_what_a_project_lacks_is_said_with_what_to_do(shop: Path) -> None:
     assert "---" not in error.value.message
 
 
+def test_what_is_wrong_with_a_semantic_model_is_said(shop: Path) -> None:
+    (shop / "models/semantic.yml").write_text("""
+semantic_models:
+  - {name: total, model: ref('total'), entities: [{name: code, type: primary}],
+     dimensions: [{name: day, type: time, expr: code, type_params: {time_granularity: day}}],
+     measures: [{name: n, agg: count, expr: code}]}
+metrics: [{name: n, label: N, type: simple, type_params: {measure: n}}]
+models: [{name: spine, time_spine: {standard_granularity_column: at}, columns: [{name: at, granularity: day}]}]
+""")
+    (shop / "models/spine.sql").write_text("select date'2026-01-01' as at\n")
+
+    with pytest.raises(ProjectError, match=r"Semantic Manifest validation failed: .*`day`"):
+        compile_dbt(Folder(shop, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+
 def test_a_space_in_the_header_of_a_seed_is_part_of_a_name_where_dbt_quotes_it(shop: Path) -> None:
     for name, quotes in (("plain", "false"), ("quoted", "true")):
         (shop / f"seeds/{name}.csv").write_text("a, b\n1,x\n")
