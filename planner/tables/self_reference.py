@@ -90,6 +90,8 @@ def _columns_of_first(
     while isinstance(first, exp.SetOperation):
         first = first.this
     if first is not tree and not tree.args.get("with_"):
+        first = first.copy()
+        first.set("where", None)  # which may ask whether the table has rows, and names no column
         with suppress(*((QueryError,) if model.name in tables_of(first) else ())):
             return ask(
                 replace(model, sql=first.sql("spark"), written=replace(model.written, text="", misread="")),

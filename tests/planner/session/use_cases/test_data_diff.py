@@ -102,7 +102,7 @@ def test_only_days_that_both_hold_are_compared(shop: Callable[..., Session], tmp
     assert daily.rows is not None
     assert [str(day) for day in daily.days] == ["2026-01-03 - 2026-01-05"]
     assert (daily.counts, daily.rows.only, daily.rows.changed, daily.rows.columns) == (
-        (1, 1), (0, 0), 1, (("day", 0), ("price", 1)),
+        (1, 1), (0, 0), 1, (("price", 1), ("day", 0)),
     )  # fmt: skip
     assert summed.note == "its inputs hold fewer days here than in prod; whole rows: no `grain` is declared"
 
