@@ -19,7 +19,7 @@ from mergeplan.bot.readers.impact import (
     ReadingProject,
     TableChange,
     find_changes,
-    find_kept,
+    find_unaffected,
     meet_readers,
     sort_summaries,
     summarize_readers,
@@ -50,8 +50,8 @@ def _list_projects(
         name, is_shown = _find_access(context, project, mine, project_reads) if pairs else ("", False)
         if name:
             readings, readers = zip(*pairs, strict=True)
-            kept = find_kept(changes, project_reads.readers)
-            yield ReadingProject(name, is_shown, readings, kept, tuple(reader.approvers for reader in readers))
+            unaffected = find_unaffected(changes, project_reads.readers)
+            yield ReadingProject(name, is_shown, readings, unaffected, tuple(reader.approvers for reader in readers))
 
 
 def _find_access(context: BotContext, project: str, mine: str, reads: ProjectReads) -> tuple[str, bool]:

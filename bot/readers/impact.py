@@ -53,13 +53,13 @@ class Reading:
 class ReadingProject:
     """Another project that reads what a plan changes; `approvers` are those of each reader, () where it has none.
 
-    `kept` are its models that read such a table, but none of the columns that change.
+    `unaffected` are its models that read such a table, but none of the columns that change.
     """
 
     name: str
     is_shown: bool
     readings: tuple[Reading, ...]
-    kept: tuple[Reading, ...] = ()
+    unaffected: tuple[Reading, ...] = ()
     approvers: tuple[tuple[str, ...], ...] = ()
 
 
@@ -127,7 +127,7 @@ def _meet_reader(change: TableChange, reader: TableReader) -> Reading | None:
     return Reading(reader.name, change.model, columns, takes, reader.owner, reader.is_exposure)
 
 
-def find_kept(changes: Sequence[TableChange], reads: Mapping[str, Sequence[TableReader]]) -> tuple[Reading, ...]:
+def find_unaffected(changes: Sequence[TableChange], reads: Mapping[str, Sequence[TableReader]]) -> tuple[Reading, ...]:
     """Return the models that read changed tables, but nothing that changes there."""
     concerned = {reading.reader for reading, _ in meet_readers(changes, reads)}
     concerned |= {reader.name for change in changes if change.grows for reader in reads.get(change.table, ())}
@@ -148,7 +148,7 @@ def summarize_readers(project: ReadingProject) -> ReaderSummary:
         exposures=len({reading.reader for reading in readings if reading.is_exposure}),
         owners=tuple(sorted(owners))[:OWNERS_MAX],
         takes=any(reading.takes for reading in readings),
-        readings=tuple(map(_clip_columns, (*readings, *project.kept)[:NAMED_MAX])) if project.is_shown else (),
+        readings=tuple(map(_clip_columns, (*readings, *project.unaffected)[:NAMED_MAX])) if project.is_shown else (),
     )
 
 

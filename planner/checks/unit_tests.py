@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from mergeplan.planner.project.called_macros import check_call, compare_texts, e
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.python.run_inputs import RunInputs
 from mergeplan.planner.python.running import Running, open_runner
-from mergeplan.planner.tables.self_reference import own_columns
+from mergeplan.planner.tables.self_reference import empty_relation, own_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -372,7 +372,7 @@ class _Schemas:
         parents = {read: _list_columns(self._project, model, read, self) for read in reads}
         if not all(parent.columns for parent in parents.values()):
             return KnownRelation(None)
-        tables = {read: _null_row(parent.columns or ()) for read, parent in parents.items()}
+        tables = {read: empty_relation(parent.columns or ()) for read, parent in parents.items()}
 
         def query_schema(model: Model, own: Mapping[str, str]) -> tuple[Column, ...]:
             all_tables = {**tables, **own}
@@ -391,8 +391,3 @@ class _Schemas:
         with suppress(QueryError):
             return self._engine.schema(f"SELECT * FROM {quote_name(name)}")
         return ()
-
-
-def _null_row(columns: Iterable[Column]) -> str:
-    cells = ((f"CAST(NULL AS {c.type})" if c.type != UNTYPED else "NULL", quote_column(c.name)) for c in columns)
-    return f"(SELECT {', '.join(f'{cell} AS {name}' for cell, name in cells)})"

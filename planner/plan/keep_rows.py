@@ -25,7 +25,7 @@ def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
 
     A table takes over the rows of the one that it replaces. A view keeps those of the tables that it reads.
     """
-    inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, _since(candidate)
+    inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, _find_effective_date(candidate)
     takes_over = fresh.kind.is_stored and not fresh.kind.is_seed
     snapshot = _build_mixed_table(candidate) if takes_over else fresh
     forward = going_on(old, snapshot, inputs.loaded, inputs.forward) if takes_over else None
@@ -43,13 +43,13 @@ def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
     )
 
 
-def _since(candidate: Candidate) -> datetime | None:
+def _find_effective_date(candidate: Candidate) -> datetime | None:
     # A table that is filled in order keeps all rows: it takes over those that prod has when it is merged.
     return None if candidate.fresh.kind.is_order_dependent else candidate.inputs.forward.since
 
 
 def _build_mixed_table(candidate: Candidate) -> Snapshot:
-    inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, _since(candidate)
+    inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, _find_effective_date(candidate)
     over = {"forward-only": old.version}
     assert fresh.meaning is not None
     if since is None:

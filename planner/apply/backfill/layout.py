@@ -16,7 +16,7 @@ from mergeplan.planner.errors import Place, QueryError
 from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.schedule import SignalCall
-from mergeplan.planner.naming import quote_column
+from mergeplan.planner.naming import quote_column, quote_name
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import locate_error, no_rows, render_model, stage_statements
 from mergeplan.planner.python.run_inputs import NOTHING, RunInputs
@@ -64,9 +64,8 @@ def find_projection(snapshot: Snapshot) -> tuple[str, ...] | None:
     return (snapshot.table_columns or None) if is_table else None
 
 
-def _project(table: str, columns: Iterable[str]) -> str:
-    name = ".".join(map(quote_column, table.split(".")))
-    return f"(SELECT {', '.join(map(quote_column, columns))} FROM {name})"
+def _select_columns(table: str, columns: Iterable[str]) -> str:
+    return f"(SELECT {', '.join(map(quote_column, columns))} FROM {quote_name(table)})"
 
 
 def _list_embedded(model: Model, embedded: Mapping[str, Model]) -> frozenset[str]:
@@ -121,7 +120,7 @@ class Layout:
         stored = self._load_stored(names)
         columns = {name: stored.get(self.tables[name], ()) for name in names}
         return {
-            name: _project(self.tables[name], [column.name for column in listed])
+            name: _select_columns(self.tables[name], [column.name for column in listed])
             for name, listed in columns.items()
             if listed
         }
@@ -138,7 +137,7 @@ class Layout:
         projections = dict(self.tables)
         for name, snapshot in self.snapshots.items():
             if columns := find_projection(snapshot):
-                projections[name] = _project(snapshot.table, columns)
+                projections[name] = _select_columns(snapshot.table, columns)
         return projections
 
     def locate_error(self, model: Model, error: QueryError) -> Place | None:
@@ -187,7 +186,7 @@ class Layout:
             columns = tuple(stored.get(snapshot.table, ()))
             if columns and any(part.hidden for part in physical_table(snapshot, columns).partition_columns):
                 tables[name] = view = f"rows_{uuid4().hex}"
-                views[view] = f"SELECT * FROM {_project(snapshot.table, [column.name for column in columns])}"
+                views[view] = f"SELECT * FROM {_select_columns(snapshot.table, [column.name for column in columns])}"
         return tables, views
 
     def _load_stored(self, names: Collection[str]) -> Mapping[str, Sequence[Column]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mergeplan.bot.readers.impact import TableChange, find_changes, find_kept, meet_readers
+from mergeplan.bot.readers.impact import TableChange, find_changes, find_unaffected, meet_readers
 from mergeplan.bot.readers.publication import TableReader, publish_catalog
 from mergeplan.planner.contract.catalog import CatalogView
 from mergeplan.planner.contract.plan import PlanView
@@ -121,10 +121,10 @@ def test_a_model_is_kept_only_if_no_changed_table_may_give_it_other_rows() -> No
                "lake.core.items": (rows,)}  # fmt: skip
     change = TableChange("core.orders", ORDERS, altered=("amount",))
 
-    assert [kept.reader for kept in find_kept([change], readers)] == ["price", "rows"]
-    assert find_kept([replace(change, grows=True)], readers) == ()
+    assert [reading.reader for reading in find_unaffected([change], readers)] == ["price", "rows"]
+    assert find_unaffected([replace(change, grows=True)], readers) == ()
     every = TableChange("core.items", "lake.core.items", every=True)
-    assert [kept.reader for kept in find_kept([change, every], readers)] == ["price"]
+    assert [reading.reader for reading in find_unaffected([change, every], readers)] == ["price"]
 
 
 def test_a_view_downstream_is_a_change_though_it_computes_nothing() -> None:
