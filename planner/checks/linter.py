@@ -96,6 +96,11 @@ class LintedProject:
         """The known column lineage of each model, computed when a rule asks for it."""
         return FollowedModels(graph_of(self.models), self.memory) if self.lineage is None else self.lineage
 
+    def defines(self, name: str) -> bool:
+        """Return whether a file defines this table, or one that cannot be opened may define it."""
+        refused = self.project.refused
+        return name in self.models or name in self.project.dbt_sources or name in refused.names or not refused.clear
+
     def tree(self, model: Model) -> exp.Query | None:
         """Return the model's query, None if it has none; no rule may change it."""
         if model.name not in self._trees:
@@ -266,22 +271,24 @@ def _unit_tests(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _external_models(linted_project: LintedProject, model: Model) -> Found:
-    refused = linted_project.project.refused
     for name in model.depends_on:
-        if name not in linted_project.models and refused.clear and name not in refused.names:
-            yield f"`{name}` is neither a model nor declared in external_models.yaml.", model.locate(name)
+        if not linted_project.defines(name):
+            yield f"{_undefined(linted_project, name)}.", model.locate(name)
+
+
+def _undefined(linted_project: LintedProject, name: str) -> str:
+    file = "a source of dbt" if linted_project.project.is_dbt else "declared in external_models.yaml"
+    return f"`{name}` is neither a model nor {file}"
 
 
 def _table_misspelling(linted_project: LintedProject, model: Model) -> Found:
     """Yield each table that no file defines, if a model's name differs from it by a letter or two."""
     for name in model.depends_on:
-        refused = linted_project.project.refused
-        if name in linted_project.models or name in refused.names or not refused.clear:
-            continue  # a file that cannot be opened may define it
+        if linted_project.defines(name):
+            continue
         near = next((candidate for candidate in linted_project.models if _is_near(name, candidate)), "")
         if near and near != model.name:
-            message = f"`{name}` is neither a model nor declared in external_models.yaml. Did you mean `{near}`?"
-            yield message, model.locate(name)
+            yield f"{_undefined(linted_project, name)}. Did you mean `{near}`?", model.locate(name)
 
 
 def _is_near(name: str, other: str) -> bool:

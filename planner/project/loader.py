@@ -100,6 +100,7 @@ class Project:
     hashes: Mapping[str, str] = field(default_factory=dict)  # of the files that were looked at
     notes: tuple[str, ...] = ()  # what of a dbt project is not followed, and stops nothing
     is_dbt: bool = False
+    dbt_sources: frozenset[str] = frozenset()  # their tables, those without columns or freshness too
     dbt_tests: tuple[int, int] = (0, 0)  # that are audits, of all
     exposures: tuple[Exposure, ...] = ()
 
@@ -215,6 +216,7 @@ def _add_dbt_facts(project: Project, folder: DbtFolder) -> Project:
         notes=folder.notes,
         dbt_tests=folder.count_tests(project.audits, project.tests),
         is_dbt=True,
+        dbt_sources=frozenset(source.table for source in folder.project.sources),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -177,6 +178,19 @@ def test_a_table_called_almost_like_a_model_warns_without_a_linter(tmp_path: Pat
 
     message = f"`{read}` is neither a model nor declared in external_models.yaml. Did you mean `{near}`?"
     assert [(each.message, each.place.line, each.blocking) for each in found] == ([(message, 3, False)] if near else [])
+
+
+def test_a_source_of_dbt_without_columns_is_called_as_it_is_on_purpose(tmp_path: Path) -> None:
+    sql = {"orders": "MODEL (name raw.orders);\nSELECT 1 AS id", "a": "MODEL (name mart.a);\nSELECT id FROM raw.order"}
+    config = CONFIG + "linter: {enabled: true, warn_rules: [nomissingexternalmodels]}\n"
+    files = {f"models/{name}.sql": text for name, text in sql.items()} | {"config.yaml": config}
+    project = replace(load_project(project_of(tmp_path, files), NOW), is_dbt=True)
+
+    undefined, defined = lint(project), lint(replace(project, dbt_sources=frozenset({"raw.order"})))
+
+    assert "`raw.order` is neither a model nor a source of dbt. Did you mean `raw.orders`?" in undefined[0].message
+    assert [violation.rule for violation in undefined] == ["misspelledtable", "nomissingexternalmodels"]
+    assert not defined
 
 
 READERS = {"kind FULL": 1, "kind FULL, end '2024-01-31'": 0, "kind FULL, end '2024-02-01'": 1, "kind VIEW": 0}
