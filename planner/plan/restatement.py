@@ -6,7 +6,7 @@ crash leaves missing time, and never time that is recorded as loaded but mixes o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -271,9 +271,12 @@ def find_overtaken_time(
     back a table that is behind. Tables that were computed from such time are outdated with it. A table that keeps
     history is left alone: it cannot be computed again.
     """
-    overtaken: dict[str, Timeline] = {}
+    due_times = {name: time for name, time in due_times.items() if time}
+    overtaken = dict(_find_overtaken_builds(due_times, past, timelines))
+    tables_of_prod = past.tables_of_prod
     for _, _, shown in past.maps:
-        if not any(intersect_intervals(timelines.get(s.table, ()), due_times.get(n, ())) for n, s in shown.items()):
+        due_tables = {shown[name].table: time for name, time in due_times.items() if name in shown}
+        if not any(intersect_intervals(timelines.get(table, ()), time) for table, time in due_tables.items()):
             continue  # as nearly always: the graph of each map is not needed
         graph, outdated = graph_with_outer_tables(shown), dict[str, Timeline]()
         for name in filter(shown.__contains__, graph.order):
@@ -281,13 +284,37 @@ def find_overtaken_time(
             time = merge_intervals(interval for timeline in (due_times.get(name, ()), *above) for interval in timeline)
             if not snapshot.kind.is_stored:
                 outdated[name] = time
-            elif not (snapshot.table in past.tables_of_prod or snapshot.is_preview or snapshot.kind.keeps_history):
-                held_time = timelines.get(snapshot.table, ())
-                gone = intersect_intervals(held_time, time)
-                if gone and not snapshot.kind.is_incremental:
-                    gone = held_time
-                elif gone and snapshot.model.is_order_dependent:  # its later batches build on that one
-                    gone = intersect_intervals(held_time, build_timeline(gone[0].start, held_time[-1].end))
-                outdated[name] = gone
+            elif snapshot.table not in tables_of_prod:
+                outdated[name] = _outdate_rows(snapshot, timelines.get(snapshot.table, ()), time)
                 overtaken[snapshot.table] = merge_intervals((*overtaken.get(snapshot.table, ()), *outdated[name]))
     return {table: timeline for table, timeline in overtaken.items() if timeline}
+
+
+def _find_overtaken_builds(
+    due_times: Mapping[str, Timeline], past: Past, timelines: Mapping[str, Timeline]
+) -> Iterator[tuple[str, Timeline]]:
+    """Yield the same for tables that no environment shows, as after an apply that failed.
+
+    Which tables they were computed from is unknown, so that the time of every model above them counts.
+    """
+    time = merge_intervals(interval for timeline in due_times.values() for interval in timeline)
+    ahead = {table: held for table in past.built if intersect_intervals(held := timelines.get(table, ()), time)}
+    names = _downstream_by_name(past, due_times) if ahead else frozenset[str]()
+    for table, held_time in ahead.items():
+        snapshot = past.built[table]
+        if snapshot is None:
+            yield table, held_time
+        elif snapshot.name in names:
+            yield table, _outdate_rows(snapshot, held_time, time)
+
+
+def _outdate_rows(snapshot: Snapshot, held_time: Timeline, time: Timeline) -> Timeline:
+    """Return what of the time that a table holds is outdated with its rows of some time."""
+    gone = intersect_intervals(held_time, time)
+    if not gone or snapshot.is_preview or snapshot.kind.keeps_history:
+        return ()
+    if not snapshot.kind.is_incremental:
+        return held_time
+    if snapshot.model.is_order_dependent:  # its later batches build on that one
+        return intersect_intervals(held_time, build_timeline(gone[0].start, held_time[-1].end))
+    return gone

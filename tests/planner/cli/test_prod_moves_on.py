@@ -153,6 +153,27 @@ def test_a_day_that_an_environment_ran_before_prod_did_is_that_of_prod_after_the
     assert rows(engine, "SELECT n FROM shop.total") == [(4,)]
 
 
+def test_a_day_that_a_failed_apply_computed_before_prod_did_is_that_of_prod_after_the_merge(
+    shop: Shop, engine: SparkEngine
+) -> None:
+    raw(engine, "01", "05")
+    direct = "MODEL (name shop.direct, kind FULL);\nSELECT count(*) AS n FROM default.raw"
+    cli = shop(**{**FILES, "direct": direct, "other": OTHER})
+    assert cli("plan", "--auto-apply", *AT).code == 0
+    cli.edit("models/daily.sql", "SELECT id, day", "SELECT id * 2 AS id, day")
+    cli.edit("models/direct.sql", "count(*) AS n", "count(*) AS n, 1 AS one")
+    cli.write("models/other.sql", OTHER.replace("1 AS", "raise_error('no') AS"))
+    assert go(cli, "plan", "dev", "--end", "2026-01-06", "--auto-apply", on="07 02") != 0
+    raw(engine, "01", "05", "06", "06")
+    assert go(cli, "run", on="07 05") == 0
+
+    cli.write("models/other.sql", OTHER)
+    assert go(cli, "plan", "--auto-apply", on="07 06") == 0
+
+    assert rows(engine, "SELECT count(*), (SELECT n FROM shop.direct) FROM shop.daily") == [(4, 4)]
+    assert rows(engine, "SELECT n FROM shop.total") == [(4,)]
+
+
 def test_days_that_prod_caught_up_with_after_a_rollback_are_there_when_the_edit_is_merged_again(
     shop: Shop, engine: SparkEngine
 ) -> None:
