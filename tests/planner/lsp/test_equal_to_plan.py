@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.lsp.edit_plan import EditEffect, describe_edit
 from mergeplan.planner.lsp.editor import Editor
 from mergeplan.planner.model.model import Model
@@ -88,7 +89,12 @@ def test_the_effect_of_an_edit_is_what_plan_says(tmp_path: Path, block: int) -> 
         }
         write_files(root, after)
         if said:
-            planned = effects_by_plan(settings, set(said))
+            try:
+                planned = effects_by_plan(settings, set(said))
+            except ProjectErrors as errors:  # a reader of what the edit drops; the editor marks it, too
+                paths = {error.place.path for error in errors.errors if error.place}
+                assert all(editor.judge(path, after[path]) for path in paths), f"seed {seed}"
+                continue
             assert said == {name: summary(effect) for name, effect in planned.items()}, f"seed {seed}"
             compared += len(said)
     assert compared > BLOCK // 2
