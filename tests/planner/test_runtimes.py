@@ -26,7 +26,7 @@ from tests.planner.runtimes import ROOT, TOKEN, Runtime, write_shop
 pytestmark = pytest.mark.prove
 
 
-@pytest.fixture(params=["in_process", "derby", "hive_on_postgresql", "cluster", "connect_server"])
+@pytest.fixture(params=["run_in_process", "derby", "hive_on_postgresql", "cluster", "connect_server"])
 def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Runtime]:
     """Each of them, while a test lasts."""
     with ExitStack() as stack:
