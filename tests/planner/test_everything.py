@@ -54,6 +54,11 @@ BY_HAND = {
     FROM raw.prices""",
     "customers": "SELECT *, TIMESTAMP '1970-01-01', CAST(NULL AS TIMESTAMP) FROM raw.customers",
 }
+PARTITIONED = {"orders": 1, "monthly_items": 0}  # by which column; a Parquet table has it last
+
+
+def move_last(row: tuple[object, ...], place: int | None) -> tuple[object, ...]:
+    return row if place is None else (*row[:place], *row[place + 1 :], row[place])
 
 
 @dataclass
@@ -75,10 +80,9 @@ class Journey:
         """Every view that the schema has shows the rows computed by hand; `otherwise` are other queries of today."""
         for name in sorted(self.engine.catalog.objects(schema)):
             sql = (self.by_hand | otherwise)[name].format(**self.facts)
-            shown, wanted = (
-                sorted(rows(self.engine, each), key=repr) for each in (f"SELECT * FROM {schema}.{name}", sql)
-            )
-            assert shown == wanted, f"{schema}.{name}"
+            shown = sorted(rows(self.engine, f"SELECT * FROM {schema}.{name}"), key=repr)
+            by_hand = [move_last(row, PARTITIONED.get(name)) for row in rows(self.engine, sql)]
+            assert shown == sorted(by_hand, key=repr), f"{schema}.{name}"
 
 
 @pytest.fixture
