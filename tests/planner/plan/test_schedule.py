@@ -109,3 +109,15 @@ def test_a_run_beside_prod_leaves_a_copy_of_a_history_to_the_plan_that_copies_it
     assert [change.rule for change in plan.changes] == ["layout-changed"]
     assert build_run(plan.new, Loaded(held), Window(NOW), prod).changes == ()
     assert build_run(plan.new, Loaded(held), Window(NOW), Environment("prod")).changes != ()
+
+
+def test_an_end_that_lies_ahead_leaves_the_unit_that_is_not_over_to_later_runs() -> None:
+    models = project(daily(), model("s.all", "SELECT id FROM s.t"))
+    ahead = Window(NOW, end=day("2026-01-20"))
+    prod, loaded = promote(models)
+
+    plan = make_plan(models, Environment("dev"), Environment("prod"), window=ahead)
+    run = build_run(prod, loaded, ahead)
+
+    assert [change.needed[-1].end for change in plan.changes] == [DUE, DUE]
+    assert not run.changes
