@@ -121,3 +121,21 @@ def test_an_end_that_lies_ahead_leaves_the_unit_that_is_not_over_to_later_runs()
 
     assert [change.needed[-1].end for change in plan.changes] == [DUE, DUE]
     assert not run.changes
+
+
+def test_a_start_leaves_no_lookback_out_of_the_days_that_it_fills() -> None:
+    """Late rows of earlier days come with it: recorded without them, no later plan or run would compute these."""
+    read, layout = project(daily(lookback=1)), project(daily(lookback=1, storage_format="orc"))
+    prod, loaded = promote(read)
+    table = make_plan(layout, Environment("dev"), prod, loaded).changes[0].new
+    assert table is not None
+    held = {name: build_timeline(day("2026-01-01"), day("2026-01-09")) for name in (table.table, *loaded.timelines)}
+    late = Window(NOW, start=day("2026-01-09"))
+    lookback = build_timeline(day("2026-01-08"), DUE)
+
+    ran = build_run(prod, Loaded(held), late)
+    planned = make_plan(
+        layout, Environment("dev"), prod, Loaded(loaded.timelines | {table.table: held[table.table]}), window=late
+    )
+
+    assert [ran.changes[0].missing, planned.changes[0].missing] == [lookback, lookback]
