@@ -169,6 +169,11 @@ def schedule_run(
             needed = subtract_intervals(needed, late)
             held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             end = min(end, late[0].start if snapshot.kind.is_incremental else held_end)
+        if window.start and snapshot.kind.is_incremental:
+            # What is missing before the start is a hole, too, but for a table that begins later.
+            held_time = table_state.timeline_of(snapshot)
+            first = held_time[0].start if held_time else begin
+            end = min(end, contiguous_end(merge_intervals((*held_time, *missing)), first))
         frontier[name] = end if end < window.due(snapshot.model) else None
         if missing:
             behind[name] = (needed, missing)

@@ -12,7 +12,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Plan, build_run
-from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, make_plan, model, project, promote
 
@@ -139,3 +139,18 @@ def test_a_start_leaves_no_lookback_out_of_the_days_that_it_fills() -> None:
     )
 
     assert [ran.changes[0].missing, planned.changes[0].missing] == [lookback, lookback]
+
+
+def test_readers_are_not_computed_past_the_days_that_a_start_leaves_out() -> None:
+    """A rolling sum of a later day, computed without them, would never be computed again."""
+    read = "SELECT id, d FROM s.t WHERE d BETWEEN @start_date AND @end_date"
+    reader = replace(daily(), name="s.r", sql=read, depends_on=("s.t",))
+    prod, loaded = promote(project(daily(), reader, model("s.all", "SELECT id FROM s.t")))
+    held = build_timeline(EPOCH, day("2026-01-08"))
+
+    run = build_run(prod, Loaded(dict.fromkeys(loaded.timelines, held)), Window(NOW, start=day("2026-01-09")))
+    later = dict.fromkeys(loaded.timelines, build_timeline(day("2026-01-08"), day("2026-01-09")))
+    preview = build_run(prod, Loaded(later), Window(NOW, start=day("2026-01-09")))
+
+    assert [change.name for change in run.changes] == ["s.t"]
+    assert {change.name for change in preview.changes} == {"s.t", "s.r", "s.all"}
