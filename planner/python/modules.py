@@ -51,7 +51,7 @@ class Module:
     """One file of Python as a module.
 
     `defined` is name -> the statements that bind it, `imports` is name -> import, `runs` are the modules that its
-    import runs. `acts` says that its import does more than define.
+    import runs, in their order. `acts` says that its import does more than define each name once.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Module:
     tree: ast.Module
     defined: Mapping[str, tuple[ast.stmt, ...]]
     imports: Mapping[str, tuple[Import, ...]]
-    runs: frozenset[str]
+    runs: tuple[str, ...]
     acts: bool
 
 
@@ -67,7 +67,7 @@ class Module:
 class _Found:
     defined: dict[str, list[ast.stmt]] = field(default_factory=dict)
     imports: dict[str, list[Import]] = field(default_factory=dict)
-    runs: set[str] = field(default_factory=set)
+    runs: list[str] = field(default_factory=list)
     acts: bool = False
 
 
@@ -95,16 +95,22 @@ def read_module(path: str, text: str) -> Module:
         tree,
         {name: tuple(nodes) for name, nodes in contents.defined.items()},
         {name: tuple(bindings) for name, bindings in contents.imports.items()},
-        frozenset(contents.runs),
-        contents.acts,
+        tuple(dict.fromkeys(contents.runs)),
+        contents.acts or _binds_again(contents),
     )
+
+
+def _binds_again(facts: _Found) -> bool:
+    # What stands between two bindings of a name, a default or another constant, takes the first one.
+    count = sum(map(len, facts.defined.values())) + sum(len(set(origins)) for origins in facts.imports.values())
+    return count > len(facts.defined.keys() | facts.imports.keys())
 
 
 def _note_statement(statement: ast.stmt, module: str, package: bool, facts: _Found) -> None:
     match statement:
         case ast.Import() | ast.ImportFrom():
             for bound, origin in find_imports(statement, module, package):
-                facts.runs |= {origin.module, f"{origin.module}.{origin.name}"}
+                facts.runs += [origin.module, f"{origin.module}.{origin.name}"]
                 facts.acts = facts.acts or bound == "*"
                 facts.imports.setdefault(bound, []).append(origin)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -124,18 +130,20 @@ def _note_statement(statement: ast.stmt, module: str, package: bool, facts: _Fou
             facts.acts = facts.acts or not all(_makes_a_value(part, facts) for part in evaluated)
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             pass
-        case ast.If(test=test, orelse=[]) if ast.unparse(test) in _NEVER:
+        case ast.If(test=test, orelse=[]) if _never_holds(ast.unparse(test), facts):
             pass
         case _:
             facts.acts = True
             for node in ast.walk(statement):
                 if isinstance(node, ast.Import | ast.ImportFrom):
                     for bound, origin in find_imports(node, module, package):
-                        facts.runs |= {origin.module, f"{origin.module}.{origin.name}"}
+                        facts.runs += [origin.module, f"{origin.module}.{origin.name}"]
                         facts.imports.setdefault(bound, []).append(origin)
 
 
-_NEVER = ("TYPE_CHECKING", "t.TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
+def _never_holds(test: str, facts: _Found) -> bool:
+    is_for_types = test in ("TYPE_CHECKING", "t.TYPE_CHECKING", "typing.TYPE_CHECKING") and _is_well_known(test, facts)
+    return is_for_types or test == "__name__ == '__main__'"
 
 
 def find_imports(statement: ast.Import | ast.ImportFrom, module: str, package: bool) -> Iterator[tuple[str, Import]]:
