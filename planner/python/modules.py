@@ -35,6 +35,8 @@ CALLED_BY_CLASSES = ("__class_getitem__", "__init_subclass__", "__set_name__")  
 CALLED_BY_ENUMS = ("__new__", "__init__", "_generate_next_value_")  # for each member, when the class is defined
 OURS = frozenset({"sqlmesh", "mergeplan"})  # the packages that a project imports for models and macros
 BUILTINS = frozenset(dir(builtins))
+# What may call a method of its operands.
+OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.FormattedValue, ast.comprehension, ast.Starred)
 _WELL_KNOWN = sys.stdlib_module_names | OURS | {"sqlglot", "pyspark", "pandas", "numpy"}
 
 
@@ -126,8 +128,9 @@ def _note_statement(statement: ast.stmt, module: str, package: bool, facts: _Fou
             facts.acts = facts.acts or not _makes_a_value(value, facts)
         case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=annotated_value):
             facts.defined.setdefault(name, []).append(statement)
-            evaluated = [part for part in (annotation, annotated_value) if part is not None]
-            facts.acts = facts.acts or not all(_makes_a_value(part, facts) for part in evaluated)
+            quiet = _makes_a_value(annotation, facts, is_type=True)
+            quiet = quiet and (annotated_value is None or _makes_a_value(annotated_value, facts))
+            facts.acts = facts.acts or not quiet
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             pass
         case ast.If(test=test, orelse=[]) if _never_holds(ast.unparse(test), facts):
@@ -178,9 +181,10 @@ def _is_quiet_function(node: ast.FunctionDef | ast.AsyncFunctionDef, facts: _Fou
     signature = node.args
     arguments = [*signature.posonlyargs, *signature.args, *signature.kwonlyargs, signature.vararg, signature.kwarg]
     annotations = [node.returns, *(argument.annotation for argument in arguments if argument is not None)]
-    evaluated = (*signature.defaults, *signature.kw_defaults, *annotations)
+    defaults = (*signature.defaults, *signature.kw_defaults)
     quiet = all(_is_quiet_decorator(decorator, facts, member=member) for decorator in node.decorator_list)
-    return quiet and all(_makes_a_value(part, facts) for part in evaluated if part is not None)
+    quiet = quiet and all(_makes_a_value(part, facts) for part in defaults if part is not None)
+    return quiet and all(_makes_a_value(part, facts, is_type=True) for part in annotations if part is not None)
 
 
 def _is_quiet_decorator(node: ast.expr, facts: _Found, *, member: bool = False) -> bool:
@@ -210,15 +214,21 @@ def _is_quiet_member(node: ast.stmt, facts: _Found, called: tuple[str, ...]) -> 
         case ast.Assign(targets=targets, value=value) if all(isinstance(target, ast.Name) for target in targets):
             return _makes_a_value(value, facts)
         case ast.AnnAssign(target=ast.Name(), annotation=annotation, value=value):
-            return all(_makes_a_value(part, facts) for part in (annotation, value) if part is not None)
+            quiet = _makes_a_value(annotation, facts, is_type=True)
+            return quiet and (value is None or _makes_a_value(value, facts))
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             return True
     return False
 
 
-def _makes_a_value(node: ast.expr, facts: _Found) -> bool:
-    """Return True if evaluation has no side effects: only harmless calls, no walrus, no await."""
+def _makes_a_value(node: ast.expr, facts: _Found, *, is_type: bool = False) -> bool:
+    """Return True if evaluation has no side effects: only harmless calls, no walrus, no await.
+
+    An operation on another module's object, such as `A >> B`, is one of its methods; `A | None` of a type is not.
+    """
     for part in ast.walk(node):
+        if _operates_on_others(part, facts) and not (is_type and isinstance(part, ast.BinOp)):
+            return False
         if isinstance(part, ast.Call) and not _is_harmless(_attribute_path(part.func), facts):
             return False
         if isinstance(part, ast.Call) and any(keyword.arg in ("key", None) for keyword in part.keywords):
@@ -226,6 +236,16 @@ def _makes_a_value(node: ast.expr, facts: _Found) -> bool:
         if isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
             return False
     return True
+
+
+def _operates_on_others(part: ast.AST, facts: _Found) -> bool:
+    is_built_in = isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in BUILTINS
+    if not (is_built_in or isinstance(part, OPERATIONS)):
+        return False
+    operands = [part.value] if isinstance(part, ast.Subscript) else [*ast.iter_child_nodes(part)]
+    roots = {_attribute_path(operand).split(".")[0] for operand in operands if isinstance(operand, ast.expr)}
+    origins = {origin.module.split(".")[0] for root in roots for origin in facts.imports.get(root, ())}
+    return not origins <= _WELL_KNOWN
 
 
 def _is_harmless(call_name: str, facts: _Found) -> bool:
