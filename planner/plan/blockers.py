@@ -102,16 +102,16 @@ def find_shortened_tables(
     """
     blockers, changes = list[Blocker](), tuple(changes)
     built_names = {change.name for change in changes if change.shares is None}
-    kept = (snapshot for name, snapshot in snapshots.items() if name not in built_names)
-    lacking = {snapshot.name for snapshot in kept if _lacks_time(graph, snapshot, table_state, window)}
     for change in changes:
         old, new = change.old, change.new
         if old is None or new is None or change.shares is not None or not (old.kind.is_stored and new.kind.is_stored):
             continue
-        culprits = lacking & graph.upstream([change.name])
-        lost = subtract_intervals(table_state.timeline_of(old), _time_after(change, table_state))
-        if lost and culprits:
-            message = f"`{change.name}` would lack {lost[0]}, which prod shows now: `{min(culprits)}` is not whole."
+        if not (lost := subtract_intervals(table_state.timeline_of(old), _time_after(change, table_state))):
+            continue
+        kept_names = sorted(graph.upstream([change.name]) - built_names)
+        culprit = next((n for n in kept_names if _lacks_time(graph, snapshots[n], table_state, window)), None)
+        if culprit:
+            message = f"`{change.name}` would lack {lost[0]}, which prod shows now: `{culprit}` is not whole."
             hint = "Compute that first (`mergeplan run`), or merge a change of it alone."
             blockers.append(Blocker(f"{message} {hint}", new.model.place))
     return blockers

@@ -44,7 +44,7 @@ class Window:
         """Return up to where a table is to be filled: its last cron tick, or its last whole unit with `ignore_cron`."""
         return model.cron.cut(self.now) if self.ignore_cron else model.cron.due(self.now)
 
-    def end_of(self, model: Model) -> datetime:
+    def find_end(self, model: Model) -> datetime:
         # A unit that is not over has rows still to come, which no run computes once it is recorded.
         return min(self.end, model.cron.cut(self.now)) if self.end else self.due(model)
 
@@ -153,7 +153,7 @@ def schedule_run(
             held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             frontier[name] = held_end if held_end < window.due(snapshot.model) else None
             continue
-        end = earliest_moment([window.end_of(snapshot.model), snapshot.model.schedule.end, bound])
+        end = earliest_moment([window.find_end(snapshot.model), snapshot.model.schedule.end, bound])
         assert end is not None
         needed = _find_needed_time(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         if snapshot.is_preview:  # it goes on from where it began, and is never filled backwards
@@ -188,7 +188,7 @@ def _table_end(
     if replaced is not None and model.kind.is_incremental:
         # The one that it replaces may hold more: by a run that ignored its cron, or by an edit of that.
         due = max(due, min(replaced, model.cron.cut(window.now)))
-    latest = earliest_moment([window.end_of(model) if window.end else due, model.schedule.end, end_bound])
+    latest = earliest_moment([window.find_end(model) if window.end else due, model.schedule.end, end_bound])
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
