@@ -1,16 +1,18 @@
-"""Reasons that forbid a plan: models that read what the change removes, and history that it would lose."""
+"""Reasons that forbid a plan: models that read what the change removes, and rows or history that it would lose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.intervals import Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.naming import field_names
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.plan.change import Blocker, Category, Change, Columns
+from mergeplan.planner.plan.schedule import Loaded, Window, contiguous_end, whole_start
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -89,3 +91,42 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
             hint = "Write `forward_only false` in its kind to start a new history."
             blockers.append(Blocker(f"{message} {hint}", change.new.model.locate("kind", in_block=True)))
     return blockers
+
+
+def find_shortened_tables(
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: Iterable[Change], table_state: Loaded, window: Window
+) -> list[Blocker]:
+    """Return a blocker for each new table that would lack time of the old one because what it reads is not whole.
+
+    No table is filled past what it reads holds, so that it would replace a whole table by a part, or by nothing.
+    """
+    blockers, changes = list[Blocker](), tuple(changes)
+    built_names = {change.name for change in changes if change.shares is None}
+    for change in changes:
+        old, new = change.old, change.new
+        if old is None or new is None or change.shares is not None or not (old.kind.is_stored and new.kind.is_stored):
+            continue
+        if not (lost := subtract_intervals(table_state.timeline_of(old), _time_after(change, table_state))):
+            continue
+        kept_names = sorted(graph.upstream([change.name]) - built_names)
+        culprit = next((n for n in kept_names if _lacks_time(graph, snapshots[n], table_state, window)), None)
+        if culprit:
+            message = f"`{change.name}` would lack {lost[0]}, which prod shows now: `{culprit}` is not whole."
+            hint = "Compute that first (`mergeplan run`), or merge a change of it alone."
+            blockers.append(Blocker(f"{message} {hint}", new.model.place))
+    return blockers
+
+
+def _lacks_time(graph: Graph, snapshot: Snapshot, table_state: Loaded, window: Window) -> bool:
+    """Return True for a table with a hole, and for one that an interrupted restatement left without any time."""
+    if not snapshot.kind.is_stored or snapshot.kind.is_seed:
+        return False
+    held_time = table_state.timeline_of(snapshot)
+    return not held_time or contiguous_end(held_time, whole_start(graph, snapshot.model, window)) < held_time[-1].end
+
+
+def _time_after(change: Change, table_state: Loaded) -> Timeline:
+    assert change.new is not None
+    if change.missing and not change.kind.is_incremental:
+        return change.needed
+    return merge_intervals((*table_state.timeline_of(change.new), *change.missing, *change.lost))

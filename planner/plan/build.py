@@ -20,7 +20,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan.adoption import as_adopted
 from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_gaps, mark_lost_time, only
-from mergeplan.planner.plan.blockers import find_unwritable_names, history_lost
+from mergeplan.planner.plan.blockers import find_shortened_tables, find_unwritable_names, history_lost
 from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import list_unrestated, overrides_for, restatements_for
@@ -160,7 +160,9 @@ def build_plan(
     changes = mark_lost_time(changes, graph, table_state, request.window)
     # Checked before previews replace the tables that prod gets, and before the request removes any time.
     lost = (*find_unwritable_names(changes), *history_lost(changes))
-    if target.name != PROD:
+    if target.name == PROD:
+        lost += tuple(find_shortened_tables(graph, snapshots, changes, table_state, request.window))
+    else:
         stage = PreviewStage(target.name, table_state, request.window, request.naming, forward.preview)
         snapshots, changes = build_previews(graph, snapshots, changes, stage)
     changes = _as_asked(changes, graph, table_state, request)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Timeline, subtract_intervals
+from mergeplan.planner.intervals import Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.selection import Changed, select
 from mergeplan.planner.plan.build import Plan, build_backfill_plan
@@ -20,7 +20,7 @@ from mergeplan.planner.plan.restatement import (
     graph_with_outer_tables,
     time_to_restate,
 )
-from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.plan.schedule import Loaded, Window, extend_lookback, whole_start
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -51,12 +51,24 @@ def build_restatement(
     forgets, touched = find_outdated_tables(environment, past, restated, chosen, window)
     # planned as if the forgotten time were gone already, for by the time that anything is computed it will be
     changes = tuple(
-        _build_restated_change(shown[name], restated[name], _restatement_reason(graph, name, chosen, restated))
+        replace(
+            _build_restated_change(shown[name], restated[name], _restatement_reason(graph, name, chosen, restated)),
+            missing=_add_due_lookback(inner, shown[name], restated[name], table_state, window),
+        )
         for name in inner.order
         if name in restated
     )
     plan = build_backfill_plan(environment, inner, changes, Loaded(_subtract_forgotten(table_state, forgets)), window)
     return replace(plan, restatement=Restatement(forgets, left_out, touched))
+
+
+def _add_due_lookback(
+    graph: Graph, snapshot: Snapshot, time: Timeline, table_state: Loaded, window: Window
+) -> Timeline:
+    """Return restated time with the lookback of what is computed for the first time: no later run would compute it."""
+    model, held_time = snapshot.model, table_state.timeline_of(snapshot)
+    due_time, begin = subtract_intervals(time, held_time), whole_start(graph, model, window)
+    return merge_intervals((*time, *extend_lookback(model, due_time, held_time, model.batches.lookback, begin)))
 
 
 def _subtract_forgotten(table_state: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline]:

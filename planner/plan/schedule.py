@@ -44,6 +44,10 @@ class Window:
         """Return up to where a table is to be filled: its last cron tick, or its last whole unit with `ignore_cron`."""
         return model.cron.cut(self.now) if self.ignore_cron else model.cron.due(self.now)
 
+    def find_end(self, model: Model) -> datetime:
+        # A unit that is not over has rows still to come, which no run computes once it is recorded.
+        return min(self.end, model.cron.cut(self.now)) if self.end else self.due(model)
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -99,7 +103,8 @@ def schedule_changes(
             )
             frontier[name] = held_end if held_end < window.due(snapshot.model) else None
         if change is not None and builds:
-            missing = _missing_time(snapshot.model, needed, table_state.timeline_of(snapshot), change.lookback)
+            begin = whole_start(graph, snapshot.model, window)
+            missing = _missing_time(snapshot.model, needed, table_state.timeline_of(snapshot), change.lookback, begin)
             old_timeline = table_state.timeline_of(change.old) if change.old and change.copies else ()
             if _is_copied_whole(snapshot, needed, old_timeline, change, table_state):
                 missing = needed
@@ -148,20 +153,15 @@ def schedule_run(
             held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             frontier[name] = held_end if held_end < window.due(snapshot.model) else None
             continue
-        end = earliest_moment([window.end or window.due(snapshot.model), snapshot.model.schedule.end, bound])
+        end = earliest_moment([window.find_end(snapshot.model), snapshot.model.schedule.end, bound])
         assert end is not None
         needed = _find_needed_time(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         if snapshot.is_preview:  # it goes on from where it began, and is never filled backwards
             begun = table_state.timeline_of(snapshot)
             needed = intersect_intervals(needed, build_timeline(begun[0].start, end)) if begun else ()
-        missing = merge_intervals(
-            (
-                *_missing_time(
-                    snapshot.model, needed, table_state.timeline_of(snapshot), snapshot.model.batches.lookback
-                ),
-                *_current_unit(snapshot.model, window),
-            )
-        )
+        begin, lookback = whole_start(graph, snapshot.model, window), snapshot.model.batches.lookback
+        missing = _missing_time(snapshot.model, needed, table_state.timeline_of(snapshot), lookback, begin)
+        missing = merge_intervals((*missing, *_current_unit(snapshot.model, window)))
         late = subtract_intervals(missing, ready(snapshot.model, missing)) if missing and ready else ()
         missing = subtract_intervals(missing, late)
         if late := intersect_intervals(late, needed):
@@ -169,6 +169,11 @@ def schedule_run(
             needed = subtract_intervals(needed, late)
             held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             end = min(end, late[0].start if snapshot.kind.is_incremental else held_end)
+        if window.start and snapshot.kind.is_incremental:
+            # What is missing before the start is a hole, too, but for a table that begins later.
+            held_time = table_state.timeline_of(snapshot)
+            first = held_time[0].start if held_time else begin
+            end = min(end, contiguous_end(merge_intervals((*held_time, *missing)), first))
         frontier[name] = end if end < window.due(snapshot.model) else None
         if missing:
             behind[name] = (needed, missing)
@@ -183,7 +188,7 @@ def _table_end(
     if replaced is not None and model.kind.is_incremental:
         # The one that it replaces may hold more: by a run that ignored its cron, or by an edit of that.
         due = max(due, min(replaced, model.cron.cut(window.now)))
-    latest = earliest_moment([window.end or due, model.schedule.end, end_bound])
+    latest = earliest_moment([window.find_end(model) if window.end else due, model.schedule.end, end_bound])
     assert latest is not None
     if change is None or window.end:
         return model.cron.cut(latest)
@@ -267,13 +272,18 @@ def _upstream_start(graph: Graph, model: Model) -> datetime | None:
     return min(starts, default=None)
 
 
-def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline, lookback: int) -> Timeline:
+def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline, lookback: int, begin: datetime) -> Timeline:
     missing = subtract_intervals(needed_time, held_time)
     # such a table has no parts that could be computed alone: it is written whole
     if not model.kind.is_incremental or out_of_order(model, missing, held_time):
         return needed_time if missing else ()
-    reach = lookback if held_time else 0
-    return add_lookback(model.cron, missing, reach, needed_time[0].start) if missing else ()
+    return extend_lookback(model, missing, held_time, lookback, begin)
+
+
+def extend_lookback(model: Model, missing: Timeline, held_time: Timeline, lookback: int, begin: datetime) -> Timeline:
+    # before a requested start too: once the missing time is recorded, no later run computes its lookback
+    reached_time = add_lookback(model.cron, missing, lookback, begin)
+    return merge_intervals((*missing, *intersect_intervals(reached_time, held_time)))
 
 
 def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:

@@ -35,6 +35,8 @@ CALLED_BY_CLASSES = ("__class_getitem__", "__init_subclass__", "__set_name__")  
 CALLED_BY_ENUMS = ("__new__", "__init__", "_generate_next_value_")  # for each member, when the class is defined
 OURS = frozenset({"sqlmesh", "mergeplan"})  # the packages that a project imports for models and macros
 BUILTINS = frozenset(dir(builtins))
+# What may call a method of its operands.
+OPERATIONS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.FormattedValue, ast.comprehension, ast.Starred)
 _WELL_KNOWN = sys.stdlib_module_names | OURS | {"sqlglot", "pyspark", "pandas", "numpy"}
 
 
@@ -51,7 +53,7 @@ class Module:
     """One file of Python as a module.
 
     `defined` is name -> the statements that bind it, `imports` is name -> import, `runs` are the modules that its
-    import runs. `acts` says that its import does more than define.
+    import runs, in their order. `acts` says that its import does more than define each name once.
     """
 
     name: str
@@ -59,7 +61,7 @@ class Module:
     tree: ast.Module
     defined: Mapping[str, tuple[ast.stmt, ...]]
     imports: Mapping[str, tuple[Import, ...]]
-    runs: frozenset[str]
+    runs: tuple[str, ...]
     acts: bool
 
 
@@ -67,7 +69,7 @@ class Module:
 class _Found:
     defined: dict[str, list[ast.stmt]] = field(default_factory=dict)
     imports: dict[str, list[Import]] = field(default_factory=dict)
-    runs: set[str] = field(default_factory=set)
+    runs: list[str] = field(default_factory=list)
     acts: bool = False
 
 
@@ -95,16 +97,22 @@ def read_module(path: str, text: str) -> Module:
         tree,
         {name: tuple(nodes) for name, nodes in contents.defined.items()},
         {name: tuple(bindings) for name, bindings in contents.imports.items()},
-        frozenset(contents.runs),
-        contents.acts,
+        tuple(dict.fromkeys(contents.runs)),
+        contents.acts or _binds_again(contents),
     )
+
+
+def _binds_again(facts: _Found) -> bool:
+    # What stands between two bindings of a name, a default or another constant, takes the first one.
+    count = sum(map(len, facts.defined.values())) + sum(len(set(origins)) for origins in facts.imports.values())
+    return count > len(facts.defined.keys() | facts.imports.keys())
 
 
 def _note_statement(statement: ast.stmt, module: str, package: bool, facts: _Found) -> None:
     match statement:
         case ast.Import() | ast.ImportFrom():
             for bound, origin in find_imports(statement, module, package):
-                facts.runs |= {origin.module, f"{origin.module}.{origin.name}"}
+                facts.runs += [origin.module, f"{origin.module}.{origin.name}"]
                 facts.acts = facts.acts or bound == "*"
                 facts.imports.setdefault(bound, []).append(origin)
         case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -120,22 +128,25 @@ def _note_statement(statement: ast.stmt, module: str, package: bool, facts: _Fou
             facts.acts = facts.acts or not _makes_a_value(value, facts)
         case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=annotated_value):
             facts.defined.setdefault(name, []).append(statement)
-            evaluated = [part for part in (annotation, annotated_value) if part is not None]
-            facts.acts = facts.acts or not all(_makes_a_value(part, facts) for part in evaluated)
+            quiet = _makes_a_value(annotation, facts, is_type=True)
+            quiet = quiet and (annotated_value is None or _makes_a_value(annotated_value, facts))
+            facts.acts = facts.acts or not quiet
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             pass
-        case ast.If(test=test, orelse=[]) if ast.unparse(test) in _NEVER:
+        case ast.If(test=test, orelse=[]) if _never_holds(ast.unparse(test), facts):
             pass
         case _:
             facts.acts = True
             for node in ast.walk(statement):
                 if isinstance(node, ast.Import | ast.ImportFrom):
                     for bound, origin in find_imports(node, module, package):
-                        facts.runs |= {origin.module, f"{origin.module}.{origin.name}"}
+                        facts.runs += [origin.module, f"{origin.module}.{origin.name}"]
                         facts.imports.setdefault(bound, []).append(origin)
 
 
-_NEVER = ("TYPE_CHECKING", "t.TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
+def _never_holds(test: str, facts: _Found) -> bool:
+    is_for_types = test in ("TYPE_CHECKING", "t.TYPE_CHECKING", "typing.TYPE_CHECKING") and _is_well_known(test, facts)
+    return is_for_types or test == "__name__ == '__main__'"
 
 
 def find_imports(statement: ast.Import | ast.ImportFrom, module: str, package: bool) -> Iterator[tuple[str, Import]]:
@@ -170,9 +181,10 @@ def _is_quiet_function(node: ast.FunctionDef | ast.AsyncFunctionDef, facts: _Fou
     signature = node.args
     arguments = [*signature.posonlyargs, *signature.args, *signature.kwonlyargs, signature.vararg, signature.kwarg]
     annotations = [node.returns, *(argument.annotation for argument in arguments if argument is not None)]
-    evaluated = (*signature.defaults, *signature.kw_defaults, *annotations)
+    defaults = (*signature.defaults, *signature.kw_defaults)
     quiet = all(_is_quiet_decorator(decorator, facts, member=member) for decorator in node.decorator_list)
-    return quiet and all(_makes_a_value(part, facts) for part in evaluated if part is not None)
+    quiet = quiet and all(_makes_a_value(part, facts) for part in defaults if part is not None)
+    return quiet and all(_makes_a_value(part, facts, is_type=True) for part in annotations if part is not None)
 
 
 def _is_quiet_decorator(node: ast.expr, facts: _Found, *, member: bool = False) -> bool:
@@ -202,15 +214,21 @@ def _is_quiet_member(node: ast.stmt, facts: _Found, called: tuple[str, ...]) -> 
         case ast.Assign(targets=targets, value=value) if all(isinstance(target, ast.Name) for target in targets):
             return _makes_a_value(value, facts)
         case ast.AnnAssign(target=ast.Name(), annotation=annotation, value=value):
-            return all(_makes_a_value(part, facts) for part in (annotation, value) if part is not None)
+            quiet = _makes_a_value(annotation, facts, is_type=True)
+            return quiet and (value is None or _makes_a_value(value, facts))
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             return True
     return False
 
 
-def _makes_a_value(node: ast.expr, facts: _Found) -> bool:
-    """Return True if evaluation has no side effects: only harmless calls, no walrus, no await."""
+def _makes_a_value(node: ast.expr, facts: _Found, *, is_type: bool = False) -> bool:
+    """Return True if evaluation has no side effects: only harmless calls, no walrus, no await.
+
+    An operation on another module's object, such as `A >> B`, is one of its methods; `A | None` of a type is not.
+    """
     for part in ast.walk(node):
+        if _operates_on_others(part, facts) and not (is_type and isinstance(part, ast.BinOp)):
+            return False
         if isinstance(part, ast.Call) and not _is_harmless(_attribute_path(part.func), facts):
             return False
         if isinstance(part, ast.Call) and any(keyword.arg in ("key", None) for keyword in part.keywords):
@@ -218,6 +236,16 @@ def _makes_a_value(node: ast.expr, facts: _Found) -> bool:
         if isinstance(part, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
             return False
     return True
+
+
+def _operates_on_others(part: ast.AST, facts: _Found) -> bool:
+    is_built_in = isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in BUILTINS
+    if not (is_built_in or isinstance(part, OPERATIONS)):
+        return False
+    operands = [part.value] if isinstance(part, ast.Subscript) else [*ast.iter_child_nodes(part)]
+    roots = {_attribute_path(operand).split(".")[0] for operand in operands if isinstance(operand, ast.expr)}
+    origins = {origin.module.split(".")[0] for root in roots for origin in facts.imports.get(root, ())}
+    return not origins <= _WELL_KNOWN
 
 
 def _is_harmless(call_name: str, facts: _Found) -> bool:

@@ -74,7 +74,7 @@ class _Walk:
     modules: ProjectModules
     done: dict[tuple[str, str], str] = field(default_factory=dict)  # (module, name) -> what it is
     whole: set[str] = field(default_factory=set)
-    run: set[str] = field(default_factory=set)
+    run: dict[str, None] = field(default_factory=dict)  # in the order in which their import runs
     packages: set[str] = field(default_factory=set)  # of others: the first part of their names
     tables: set[str] = field(default_factory=set)
     unclear: list[Place] = field(default_factory=list)
@@ -105,13 +105,15 @@ def trace_code(
     parts = [f"python {RUNNING}"]
     for name in sorted(walk.packages):
         parts += [name, versions(name)]
-    used = walk.run | {module for module, _ in walk.done}
+    used = walk.run.keys() | {module for module, _ in walk.done}
     reached_files = frozenset(modules[name].path for name in used)
     if walk.seeks:
         reached_files = frozenset(files)
         parts += [part for name in sorted(files) for part in (name, files[name])]
     parts += [part for key, text in sorted(walk.done.items()) for part in (*key, text)]
     parts += [part for name in sorted(walk.whole) for part in (name, _normal_text(modules[name].tree))]
+    acting = [name for name in walk.run if modules[name].acts]
+    parts += ["order", *acting] if len(acting) > 1 else []
     return Reached(
         digest("code", *parts)[:32],
         frozenset(walk.tables),
@@ -130,7 +132,7 @@ def _run_module(walk: _Walk, name: str) -> None:
         module = ".".join(parts[:end])
         if module not in walk.modules or module in walk.run:
             continue
-        walk.run.add(module)
+        walk.run[module] = None
         definition = walk.modules[module]
         for import_name in definition.runs:
             _run_import(walk, import_name)

@@ -98,7 +98,7 @@ class TableWriter:
                 else:
                     table = physical_table(snapshot, recorded_table.columns)
                     as_recorded(self.engine, table, snapshot.model, loaded)
-                    self._fill_batches(task, table, todo, lease)
+                    self._fill_batches(task, table, todo, lease, loaded)
                     if inputs:
                         self.store.contents.record_inputs(snapshot.table, inputs, lease=lease)
             if late:
@@ -134,7 +134,9 @@ class TableWriter:
             self.store.intervals.forget(snapshot.table, interval, lease=lease)
         return ()
 
-    def _fill_batches(self, task: BackfillTask, table: Table, todo: tuple[Interval, ...], lease: Lease) -> None:
+    def _fill_batches(
+        self, task: BackfillTask, table: Table, todo: tuple[Interval, ...], lease: Lease, loaded_time: Timeline
+    ) -> None:
         failed, writes = (
             threading.Event(),
             TableWrites(self.store, self.engine.engine_for(table.gateway), table.name, lease),
@@ -151,15 +153,19 @@ class TableWriter:
                 failed.set()
                 raise
 
+        # The lookback comes first: once the day after it is recorded, no later run would compute it.
+        fresh = [i for i, interval in enumerate(todo) if subtract_intervals((interval,), loaded_time) == (interval,)]
+        again = sorted(set(range(len(todo))) - set(fresh))
         at_once = min(task.snapshot.model.batches.batch_concurrency or 1, len(todo))
         if at_once == 1:  # in this thread: a catalog connects again for every new thread
-            for index in range(len(todo)):
+            for index in (*again, *fresh):
                 step(index)
             return
-        with ThreadPoolExecutor(at_once, thread_name_prefix="batch") as pool:
-            steps = [pool.submit(step, index) for index in range(len(todo))]
-        for done in steps:
-            done.result()
+        for indexes in (again, fresh):
+            with ThreadPoolExecutor(at_once, thread_name_prefix="batch") as pool:
+                steps = [pool.submit(step, index) for index in indexes]
+            for done in steps:
+                done.result()
 
     @contextmanager
     def _hold_lease(self, snapshot: Snapshot) -> Iterator[Lease]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mergeplan.planner.apply.backfill.fill_table import TableWriter
 from mergeplan.planner.apply.events import (
     AuditRan,
     BatchDone,
@@ -29,8 +32,10 @@ from mergeplan.planner.engine.protocol import ViewText, Written
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import AuditFailed, Cancelled, PlanMoved, ProjectError, QueryError, Refused
+from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.plan.build import Blocker
+from mergeplan.planner.plan.stages import BackfillTask
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
 from tests.planner.engines import Double
@@ -365,6 +370,27 @@ def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
 
     assert sorted(batches(events, "shop.daily")) == [f"2026-01-0{n} - 2026-01-0{n}" for n in range(3, 6)]
     assert store.intervals.load_timelines([table])[table] == (days(1, 5),)
+
+
+@pytest.mark.prove
+def test_no_day_is_recorded_beside_a_lookback_that_fails(
+    root: Path, engine: SparkEngine, store: StateStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next run would look back from a later day, and the late rows would stay out."""
+    daily = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 1, batch_concurrency 2, lookback 1")
+    project, run_batch = write_shop(root, **DAILY, daily=daily), TableWriter._run_batch
+    table = make_plan(project, store).new.snapshots["shop.daily"].table
+    store.intervals.record(table, days(1, 3))
+
+    def fail_late(writer: TableWriter, task: BackfillTask, name: Table, todo: tuple[Interval, ...], *more: Any) -> None:
+        if task.snapshot.table == table and more[0] == 0:
+            time.sleep(1)
+            raise QueryError("late rows")
+        run_batch(writer, task, name, todo, *more)
+
+    monkeypatch.setattr(TableWriter, "_run_batch", fail_late)
+    assert plan_and_apply(project, engine, store).failures
+    assert store.intervals.load_timelines([table])[table] == (days(1, 3),)
 
 
 @pytest.mark.parametrize("how", [pytest.param("an event", marks=pytest.mark.prove), "a look"])

@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Interval
+from mergeplan.planner.intervals import Interval, subtract_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model, Seed
 from mergeplan.planner.model.property import replace_settings
@@ -295,3 +295,20 @@ def test_days_that_a_later_start_leaves_out_are_lost_and_those_of_a_request_are_
     )
     shown = make_plan(daily(", 1 AS e"), Environment("dev"), prod, loaded, window=window)
     assert change_named(shown, "s.days").lost == ()
+
+
+@pytest.mark.parametrize("gone", [(1, 2), (4, 5), (1, 10)])
+def test_prod_keeps_the_tables_over_one_that_lacks_days_until_it_is_whole(gone: tuple[int, int]) -> None:
+    """As an interrupted restatement leaves it. Readers are filled up to the gap, and prod showed them beyond it."""
+    models = daily()
+    edited = models | project(model("s.total", "SELECT COUNT(*) + 1 AS n FROM s.days"))
+    prod, loaded = promote(models)
+    days = prod.snapshots["s.days"].table
+    hole = tuple(day(f"2026-01-{number:02}") for number in gone)
+    lacking = Loaded({**loaded.timelines, days: subtract_intervals(loaded.timelines[days], (Interval(*hole),))})
+
+    blocked = make_plan(edited, base=prod, loaded=lacking)
+
+    assert ["`s.days` is not whole" in blocker.message for blocker in blocked.blockers] == [True]
+    assert not make_plan(edited, Environment("dev"), prod, lacking).blockers
+    assert not make_plan(edited, base=prod, loaded=loaded).blockers

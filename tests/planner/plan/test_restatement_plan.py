@@ -248,3 +248,13 @@ def test_a_table_filled_in_order_is_overtaken_from_there_on() -> None:
     found = find_overtaken_time({"s.t": time_between("2026-01-07", "2026-01-08")}, past, loaded.timelines)
 
     assert found == {dev.snapshots["s.t"].table: time_between("2026-01-07", "2026-01-10")}
+
+
+def test_a_day_that_is_first_computed_by_a_restatement_has_its_lookback() -> None:
+    models = SHOP | {"s.days": replace_settings(SHOP["s.days"], {"lookback": 2})}
+    due = {name: time_between("2026-01-09", "2026-01-10") for name in ("s.days", "s.hours")}
+
+    assert times(restate("s.days", models=models, lacking=due, start="2026-01-09"))["s.days"] == time_between(
+        "2026-01-07", "2026-01-10"
+    )
+    assert times(restate("s.days", models=models, start="2026-01-09"))["s.days"] == due["s.days"]

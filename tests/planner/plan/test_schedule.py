@@ -12,7 +12,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.plan.build import Plan, build_run
-from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, day, make_plan, model, project, promote
 
@@ -109,3 +109,48 @@ def test_a_run_beside_prod_leaves_a_copy_of_a_history_to_the_plan_that_copies_it
     assert [change.rule for change in plan.changes] == ["layout-changed"]
     assert build_run(plan.new, Loaded(held), Window(NOW), prod).changes == ()
     assert build_run(plan.new, Loaded(held), Window(NOW), Environment("prod")).changes != ()
+
+
+def test_an_end_that_lies_ahead_leaves_the_unit_that_is_not_over_to_later_runs() -> None:
+    models = project(daily(), model("s.all", "SELECT id FROM s.t"))
+    ahead = Window(NOW, end=day("2026-01-20"))
+    prod, loaded = promote(models)
+
+    plan = make_plan(models, Environment("dev"), Environment("prod"), window=ahead)
+    run = build_run(prod, loaded, ahead)
+
+    assert [change.needed[-1].end for change in plan.changes] == [DUE, DUE]
+    assert not run.changes
+
+
+def test_a_start_leaves_no_lookback_out_of_the_days_that_it_fills() -> None:
+    """Late rows of earlier days come with it: recorded without them, no later plan or run would compute these."""
+    read, layout = project(daily(lookback=1)), project(daily(lookback=1, storage_format="orc"))
+    prod, loaded = promote(read)
+    table = make_plan(layout, Environment("dev"), prod, loaded).changes[0].new
+    assert table is not None
+    held = {name: build_timeline(day("2026-01-01"), day("2026-01-09")) for name in (table.table, *loaded.timelines)}
+    late = Window(NOW, start=day("2026-01-09"))
+    lookback = build_timeline(day("2026-01-08"), DUE)
+
+    ran = build_run(prod, Loaded(held), late)
+    planned = make_plan(
+        layout, Environment("dev"), prod, Loaded(loaded.timelines | {table.table: held[table.table]}), window=late
+    )
+
+    assert [ran.changes[0].missing, planned.changes[0].missing] == [lookback, lookback]
+
+
+def test_readers_are_not_computed_past_the_days_that_a_start_leaves_out() -> None:
+    """A rolling sum of a later day, computed without them, would never be computed again."""
+    read = "SELECT id, d FROM s.t WHERE d BETWEEN @start_date AND @end_date"
+    reader = replace(daily(), name="s.r", sql=read, depends_on=("s.t",))
+    prod, loaded = promote(project(daily(), reader, model("s.all", "SELECT id FROM s.t")))
+    held = build_timeline(EPOCH, day("2026-01-08"))
+
+    run = build_run(prod, Loaded(dict.fromkeys(loaded.timelines, held)), Window(NOW, start=day("2026-01-09")))
+    later = dict.fromkeys(loaded.timelines, build_timeline(day("2026-01-08"), day("2026-01-09")))
+    preview = build_run(prod, Loaded(later), Window(NOW, start=day("2026-01-09")))
+
+    assert [change.name for change in run.changes] == ["s.t"]
+    assert {change.name for change in preview.changes} == {"s.t", "s.r", "s.all"}

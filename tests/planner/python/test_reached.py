@@ -168,6 +168,15 @@ def test_code_that_comes_at_other_code_by_a_detour_counts_it(code: str) -> None:
         "def another(x: doubled(2)):\n    pass",
         "low: doubled(2) = 1",
         "class Shelf:\n    def __class_getitem__(cls, key):\n        return key\nbook = Shelf[1]",
+        "LOW = 1\nLEAST = LOW\nLOW = 2",
+        "from lib.near import steps\nfirst = steps >> 2",
+        "from lib.near import steps\nfirst = steps['low']",
+        "from lib.near import steps\ndef another(x=list(steps)):\n    pass",
+        "import lib.near\nfirst = f'{lib.near.steps}'",
+        "from lib.near import steps\nfirst = [step for step in steps]",
+        "def halved(x):\n    return x",
+        "from lib.near import by as LIMITS",
+        "from lib.flags import TYPE_CHECKING\nif TYPE_CHECKING:\n    LOW = 1",
     ],
 )
 def test_a_module_whose_import_acts_counts_whole(acting: str) -> None:
@@ -176,6 +185,19 @@ def test_a_module_whose_import_acts_counts_whole(acting: str) -> None:
     edited = {**FILES, "helpers.py": helpers.replace("return 1", "return 2")}
 
     assert trace_code(files, "models/a.py", "execute").digest != trace_code(edited, "models/a.py", "execute").digest
+
+
+def test_the_order_counts_in_which_modules_that_act_are_imported() -> None:
+    acting = {f"lib/{name}.py": f"from helpers import LIMITS\nLIMITS['low'] = {name!r}\n" for name in ("p", "q")}
+    model = "import lib.p\nimport lib.q\nfrom helpers import LIMITS\n\ndef execute(context):\n    return LIMITS\n"
+    turned = model.replace("import lib.p\nimport lib.q", "import lib.q\nimport lib.p")
+
+    digests = [
+        trace_code({**FILES, **acting, "models/a.py": text}, "models/a.py", "execute").digest
+        for text in (model, turned)
+    ]
+
+    assert digests[0] != digests[1]
 
 
 def test_a_variable_that_only_a_text_of_pandas_names_counts() -> None:
