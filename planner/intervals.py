@@ -113,9 +113,14 @@ class Cron:
         return at if self.cut(at) == at else self.next_cut(at)
 
     @property
+    def longest_gap(self) -> timedelta:
+        """The longest time between two ticks, such as three days for a cron of weekdays."""
+        return _find_longest(self, from_unit=False)
+
+    @property
     def longest_age(self) -> timedelta:
         """The longest time from the end of what a run fills to the next run."""
-        return _find_longest_age(self)
+        return _find_longest(self, from_unit=True)
 
     @property
     def unit(self) -> str:
@@ -124,11 +129,12 @@ class Cron:
 
 
 @lru_cache(maxsize=1024)
-def _find_longest_age(cron: Cron) -> timedelta:
+def _find_longest(cron: Cron, *, from_unit: bool) -> timedelta:
+    """Return the longest time from a tick to the next one, or from the start of the unit that the tick is in."""
     ticks = [FIRST_LOOK]
     while len(ticks) < 15 or ticks[-1] - FIRST_LOOK < LOOKED_AT:
         ticks.append(cron.next_tick(ticks[-1]))
-    return max(later - cron.cut(earlier) for earlier, later in pairwise(ticks[1:]))
+    return max(later - (cron.cut(earlier) if from_unit else earlier) for earlier, later in pairwise(ticks[1:]))
 
 
 def cron_error(text: str) -> str | None:

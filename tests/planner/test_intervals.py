@@ -117,17 +117,20 @@ def test_a_monthly_cron_counts_its_time_in_months() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cron", "zone", "hours"),
+    ("cron", "zone", "gap_hours", "age_hours"),
     [
-        ("@hourly", "", 1),
-        ("@daily", "", 24),
-        ("0 6 * * *", "", 30),  # a run at six fills up to midnight
-        ("0 7 * * 1-5", "", 79),  # over a weekend
-        ("0 8-18 * * *", "Europe/Berlin", 14),
-        ("0 0 1 * *", "", 31 * 24),
-        ("0 0 1 1 *", "", 366 * 24),
-        ("*/5 * * * *", "", 1 / 12),
+        ("@hourly", "", 1, 1),
+        ("@daily", "", 24, 24),
+        ("0 6 * * *", "", 24, 30),  # a run at six fills up to midnight
+        ("0 7 * * 1-5", "", 72, 79),  # over a weekend
+        ("0 8-18 * * *", "Europe/Berlin", 14, 14),
+        ("0 0 1 * *", "", 31 * 24, 31 * 24),
+        ("0 0 1 1 *", "", 366 * 24, 366 * 24),
+        ("*/5 * * * *", "", 1 / 12, 1 / 12),
     ],
 )
-def test_the_longest_time_from_what_a_run_fills_to_the_next_run(cron: str, zone: str, hours: float) -> None:
-    assert Cron(cron, zone).longest_age == timedelta(hours=hours)
+def test_the_longest_time_between_two_runs(cron: str, zone: str, gap_hours: float, age_hours: float) -> None:
+    schedule = Cron(cron, zone)
+
+    assert schedule.longest_gap == timedelta(hours=gap_hours)
+    assert schedule.longest_age == timedelta(hours=age_hours)
