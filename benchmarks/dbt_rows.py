@@ -76,14 +76,7 @@ class Warehouse:
 
     @property
     def settings(self) -> dict[str, str]:
-        settings = {
-            "spark.sql.warehouse.dir": str(self.place / "warehouse"),
-            "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={self.place}/store;create=true",
-            "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
-            "spark.hadoop.hive.metastore.schema.verification": "false",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.ui.enabled": "false",
-        }
+        settings = list_settings(self.place)
         if self.options.format:
             form = FORMATS[self.options.format]
             release = form.releases[0]
@@ -136,6 +129,19 @@ class Warehouse:
         lines = self.run_steps(("dump", names)).splitlines()
         found = [json.loads(line.removeprefix("TABLE ")) for line in lines if line.startswith("TABLE ")]
         return {name: Table(types, rows) for name, types, rows in found}
+
+
+def list_settings(place: Path) -> dict[str, str]:
+    """Return the settings of a Spark whose metastore and tables lie in a folder."""
+    return {
+        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={place}/store;create=true",
+        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.hadoop.hive.metastore.schema.verification": "false",
+        "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={place}/derby.log",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
 
 
 def _run(command: list[str], folder: Path) -> str:

@@ -57,6 +57,7 @@ class Step:
     refused: tuple[str, ...] = ()
     ours: tuple[str, ...] = ()
     theirs: tuple[str, ...] = ()
+    changed: tuple[str, ...] | None = None  # whose types or rows differ from its parent's, where both were built
     nodes: int = 0  # that the other tool lists, with views
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     their_verdicts: dict[str, str] = field(default_factory=dict)
@@ -65,11 +66,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Answer:
-    """The other tool's tables: all of the project, and those that it builds."""
+    """The other tool's tables: all of the project, those that it builds, and those that hold other rows than before."""
 
     tables: frozenset[str]
     builds: frozenset[str]
     nodes: int
+    changed: frozenset[str] | None = None
     verdicts: dict[str, str] = field(default_factory=dict)
 
 
@@ -193,6 +195,7 @@ class Replay(ABC):
         step.theirs = tuple(sorted((answer.builds & answer.tables) - set(self.refused)))
         builds = {c.name: c for c in plan.changes if c.new is not None and (c.recomputed or c.change == "added")}
         step.ours = tuple(sorted(name for name, change in builds.items() if change.kind not in WITHOUT_ROWS))
+        step.changed = None if answer.changed is None else tuple(sorted(answer.changed - set(self.refused)))
         step.their_verdicts = answer.verdicts
         step.verdicts = {
             change.name: Verdict(
@@ -246,10 +249,16 @@ def replay_history(
 
 def print_table(steps: list[Step], tool: str) -> None:
     """Print a row for each commit, and the sums of those that both tools planned."""
-    print(f"{'commit':<10}{'tables':>7}{'ours':>6}{tool:>9}{'nodes':>7}{'refused':>9}  subject")
+    print(f"{'commit':<10}{'tables':>7}{'ours':>6}{tool:>9}{'changed':>9}{'nodes':>7}{'refused':>9}  subject")
     for step in steps:
-        numbers = f"{step.tables:>7}{len(step.ours):>6}{len(step.theirs):>9}{step.nodes:>7}{len(step.refused):>9}"
+        changed = "" if step.changed is None else len(step.changed)
+        numbers = f"{step.tables:>7}{len(step.ours):>6}{len(step.theirs):>9}{changed:>9}"
+        numbers += f"{step.nodes:>7}{len(step.refused):>9}"
         print(f"{step.commit:<10}" + (f"  {step.error[:150]}" if step.error else f"{numbers}  {step.subject[:60]}"))
+        if lost := set(step.changed or ()) - set(step.ours):
+            print(f"{'':<10}  UNSOUND: kept, and its rows differ: {', '.join(sorted(lost))}")
     good = [step for step in steps if not step.error]
     ours, theirs = sum(len(step.ours) for step in good), sum(len(step.theirs) for step in good)
     print(f"{len(good)} of {len(steps)} commits: {ours} tables are built by mergeplan, {theirs} by {tool}")
+    if built := [step for step in good if step.changed is not None]:
+        print(f"The types or rows of {sum(len(step.changed or ()) for step in built)} tables differ from the parent's")

@@ -4,6 +4,11 @@ dbt lists `state:modified+` with the parent's manifest. The tables of a plan are
 rows: models of other kinds than view and ephemeral, seeds and snapshots. `benchmarks.replay` says how it goes.
 
     python -m benchmarks.replayed_history REPOSITORY [--folder F] [--commits 30] [--mirrors FOLDER] [--write FILE]
+        [--build] [--rows FOLDER]
+
+With --build, dbt also builds each commit whole, one after the other in one warehouse. The tables whose types or rows
+differ from the parent's are the least that had to be built, with these rows. A file `NAME.csv` of --rows is the source
+`raw.NAME`, and takes the place of the seed of that name.
 
 MERGEPLAN_DBT_PYTHON names the Python that has dbt. Packages come from copies of their repositories
 (`benchmarks.hub_packages`).
@@ -19,6 +24,7 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.dbt_warehouse import DbtWarehouse
 from benchmarks.hub_packages import lay_out_packages, write_tree
 from benchmarks.replay import Answer, Peer, Replay, read_options, replay_history
 from benchmarks.stand_in_spark import StandInSpark, read_tables
@@ -60,11 +66,15 @@ class DbtReplay(Replay):
     def __init__(self, options: argparse.Namespace, place: Path, peer: Peer) -> None:
         super().__init__(options, place, peer)
         self.profile, self.target = "", "old"
+        self.warehouse = DbtWarehouse(place / "built", options.rows) if options.build else None
 
     def lay_out(self, commit: str) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.mkdir(parents=True)
         write_tree(self.options.repository, commit, self.options.folder, self.root)
+        for file in self.options.rows.glob("*.csv") if self.options.rows else ():
+            for seed in self.root.rglob(file.name):
+                shutil.copyfile(file, seed)
         lay_out_packages(self.root, self.options.mirrors)
         project = yaml.safe_load((self.root / "dbt_project.yml").read_text("utf-8"))
         self.profile = str(project.get("profile") or project["name"])
@@ -79,13 +89,13 @@ class DbtReplay(Replay):
         for name in ("old", "new"):
             shutil.rmtree(self.place / name, ignore_errors=True)
         self._ask("parse", "old")
+        self._build(frozenset(self._list_tables("old").values()))
 
     def ask_peer(self) -> Answer:
         listed = self._ask("ls", "new")
-        content = json.loads((self.place / "new/manifest.json").read_text("utf-8"))["nodes"]
-        tables = {id: table_name(node["relation_name"]) for id, node in content.items() if _holds_rows(node)}
-        builds = frozenset(tables[id] for id in listed if id in tables)
-        return Answer(frozenset(tables.values()), builds, len(listed))
+        ids = self._list_tables("new")
+        tables, builds = frozenset(ids.values()), frozenset(ids[id] for id in listed if id in ids)
+        return Answer(tables, builds, len(listed), self._build(tables))
 
     def open_engine(self) -> StandInSpark:
         return StandInSpark(read_tables(self.place / self.target / "manifest.json", self.root, self.options.columns))
@@ -93,6 +103,16 @@ class DbtReplay(Replay):
     def move_on(self) -> None:
         shutil.rmtree(self.place / "old")
         (self.place / "new").rename(self.place / "old")
+
+    def _list_tables(self, target: str) -> dict[str, str]:
+        content = json.loads((self.place / target / "manifest.json").read_text("utf-8"))["nodes"]
+        return {id: table_name(node["relation_name"]) for id, node in content.items() if _holds_rows(node)}
+
+    def _build(self, tables: frozenset[str]) -> frozenset[str] | None:
+        if self.warehouse is None:
+            return None
+        self.warehouse.build(self.root, self.profile)
+        return self.warehouse.find_changed(tables)
 
     def _ask(self, verb: str, target: str) -> list[str]:
         self.target = target
@@ -115,6 +135,8 @@ def main() -> None:
     options = read_options(
         (["--adapter"], {"choices": ("spark", "databricks"), "default": "spark"}),
         (["--mirrors"], {"type": Path, "default": Path()}),
+        (["--build"], {"action": "store_true"}),
+        (["--rows"], {"type": Path}),
     )
     peer = Peer(os.environ[PYTHON], PROGRAM, DBT_SEND_ANONYMOUS_USAGE_STATS="false")
     replay_history(DbtReplay, options, peer, "dbt")
