@@ -220,11 +220,19 @@ def test_no_table_that_was_made_of_restated_rows_stays_said_to_be_loaded(
         assert stale <= {prod.snapshots[each].table for each in prod.snapshots.keys() - {c.name for c in plan.changes}}
 
 
+RANGED = model(
+    "s.t",
+    "SELECT id, d FROM raw.x WHERE d BETWEEN @start_ds AND @end_ds",
+    Kind.INCREMENTAL_BY_TIME_RANGE,
+    time_column="d",
+    start=day("2026-01-01"),
+)
+RANGED_EDITED = replace(RANGED, sql=RANGED.sql.replace("id, d", "id + 1 AS id, d"))
+
+
 def test_what_another_version_holds_before_prod_computes_it_is_overtaken_with_what_reads_it() -> None:
-    ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
-    old = model("s.t", "SELECT id, d FROM raw.x WHERE d BETWEEN @start_ds AND @end_ds", **ranged)  # type: ignore[arg-type]
-    edited, added = replace(old, sql=old.sql.replace("id, d", "id + 1 AS id, d")), model("s.n", "SELECT id FROM s.t")
-    (prod, _), (dev, loaded) = promote(project(old)), promote(project(edited, added), "dev")
+    added = model("s.n", "SELECT id FROM s.t")
+    (prod, _), (dev, loaded) = promote(project(RANGED)), promote(project(RANGED_EDITED, added), "dev")
     past = Past((("prod", True, prod.snapshots), ("dev", True, dev.snapshots)))
     last, later = time_between("2026-01-09", "2026-01-10"), time_between("2026-01-10", "2026-01-11")
 
@@ -233,6 +241,20 @@ def test_what_another_version_holds_before_prod_computes_it_is_overtaken_with_wh
     reader = dev.snapshots["s.n"].table
     assert found == {dev.snapshots["s.t"].table: last, reader: loaded.timelines[reader]}
     assert find_overtaken_time({"s.t": later}, past, loaded.timelines) == {}
+
+
+def test_a_table_that_no_environment_shows_is_overtaken_if_it_is_downstream_or_unknown() -> None:
+    reader, other = model("s.n", "SELECT id FROM s.t"), model("s.o", "SELECT 1 AS id")
+    (prod, _), (failed, loaded) = promote(project(RANGED)), promote(project(RANGED_EDITED, reader, other), "dev")
+    tables = {name: snapshot.table for name, snapshot in failed.snapshots.items()}
+    times = {**loaded.timelines, "unknown": loaded.timelines[tables["s.t"]]}
+    built = {snapshot.table: snapshot for snapshot in failed.snapshots.values()}
+    past = Past((("prod", True, prod.snapshots),), {**built, "unknown": None})
+    last = time_between("2026-01-09", "2026-01-10")
+
+    found = find_overtaken_time({"s.t": last}, past, times)
+
+    assert found == {tables["s.t"]: last, tables["s.n"]: times[tables["s.n"]], "unknown": times["unknown"]}
 
 
 def test_a_table_filled_in_order_is_overtaken_from_there_on() -> None:
