@@ -293,7 +293,7 @@ def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:
 
 def _current_unit(model: Model, window: Window) -> Timeline:
     start = model.cron.cut(window.now)
-    over = window.end is not None or (model.schedule.end is not None and model.schedule.end <= start)
+    over = any(end is not None and end <= start for end in (window.end, model.schedule.end))
     if not model.schedule.allow_partials or over or start == window.now or model.kind.is_order_dependent:
         return ()
     if not model.kind.is_by_time:

@@ -123,6 +123,18 @@ def test_an_end_that_lies_ahead_leaves_the_unit_that_is_not_over_to_later_runs()
     assert not run.changes
 
 
+@pytest.mark.parametrize(("end", "count"), [("2026-01-10", 0), ("2026-01-11", 1), ("2026-01-20", 1)])
+def test_a_run_with_an_end_computes_the_unit_that_is_not_over_where_partial_ones_are_allowed(
+    end: str, count: int
+) -> None:
+    prod, loaded = promote(project(daily(allow_partials=True)))
+
+    run = build_run(prod, loaded, Window(NOW, end=day(end)))
+
+    today = build_timeline(day("2026-01-10"), day("2026-01-11"))
+    assert [(change.needed[-1].end, change.missing) for change in run.changes] == [(DUE, today)] * count
+
+
 def test_a_start_leaves_no_lookback_out_of_the_days_that_it_fills() -> None:
     """Late rows of earlier days come with it: recorded without them, no later plan or run would compute these."""
     read, layout = project(daily(lookback=1)), project(daily(lookback=1, storage_format="orc"))
