@@ -54,6 +54,7 @@ class ClassicSession:
             try:
                 self.spark, self.gateway = _connect_jvm(self.jvm)
                 self.serving = ConnectServer(self.spark, token)
+                _build_catalog(self.spark)
                 if needs_open_metastore(conf):
                     self.spark.sql("SHOW SCHEMAS").collect()
                 remember_formats(connection, home)
@@ -110,7 +111,7 @@ class ClassicSession:
         return expr(sql)
 
     def run_unlisted(self, sql: str) -> Frame:
-        apart = self.spark.newSession()  # the setting must not reach what else this session does meanwhile
+        apart = _open_session(self.spark)  # the setting must not reach what else this session does meanwhile
         apart.catalog.setCurrentCatalog(self.spark.catalog.currentCatalog())
         apart.conf.set(LISTED, "false")
         return apart.sql(sql)
@@ -166,7 +167,7 @@ class ClassicSession:
 
     def new_session(self) -> EngineSession:
         copied_session = copy(self)
-        copied_session.spark = self.spark.newSession()
+        copied_session.spark = _open_session(self.spark)
         if self._catalog:
             copied_session.spark.catalog.setCurrentCatalog(self._catalog)
         return copied_session
@@ -223,6 +224,18 @@ def _connect_jvm(jvm: Jvm) -> tuple[SparkSession, Any]:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, interrupt)  # pyspark put its own there
         return SparkSession(context), gateway
+
+
+def _open_session(spark: SparkSession) -> SparkSession:
+    session = spark.newSession()
+    _build_catalog(session)
+    return session
+
+
+def _build_catalog(session: SparkSession) -> None:
+    # Spark builds it at its first use, by the settings of the session that is active in the thread. In a thread without
+    # one it would remember which files a table has, and miss what is written later.
+    session.sql("SELECT 1")
 
 
 def _ignore_error(*_: object) -> None:
