@@ -19,10 +19,10 @@ HASHED = "mergeplan_md5__"
 SESSION_CATALOG = "spark_catalog"  # which every Spark has
 
 
-_PLAIN = re.compile(r"\w*[^\W\d]\w*")  # a word, and no number
+_PLAIN = re.compile(r"\d*+[^\W\d]\w*")  # a word, and no number
 _BARE_FIELD = re.compile(r"`(?:[^`]|``)*`|([<,]\s*)(\w+)\s*:")
 _FIELD_WORD = re.compile(r"(?!\d+(e\d+)?(l|s|y|f|d|bd)?$)\w+", re.ASCII | re.IGNORECASE)  # a word, and no number
-_FIELD = re.compile(r"`((?:[^`]|``)*)`\s*:")
+_QUOTED_FIELD = re.compile(r"`((?:[^`]|``)*+)`(\s*:)?")
 _WORDS = re.compile(r"[a-z_]\w*(?: [a-z_]\w*)+")  # nor of one: its keywords are in capitals
 _HYPHENED = re.compile(r"\w[\w-]*")  # no text of an expression, which has spaces around a minus
 _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
@@ -108,7 +108,8 @@ def field_names(type_text: str) -> tuple[str, ...]:
     >>> field_names("array<struct<id:int,`a, b`:struct<`c``d`:int>>>")
     ('id', 'a, b', 'c`d')
     """
-    return tuple(match[1].replace("``", "`") for match in _FIELD.finditer(quote_fields(type_text)))
+    names = _QUOTED_FIELD.finditer(quote_fields(type_text))
+    return tuple(match[1].replace("``", "`") for match in names if match[2])
 
 
 def quote_fields(type_text: str) -> str:

@@ -21,8 +21,7 @@ HIDDEN = "mergeplan_part_{}"
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 BATCH = PartitionColumn("mergeplan_batch", "string", "'copied'", hidden=True)  # of a table that batches are appended to
 _CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
-_WIDTH_FIRST = re.compile(r"\s*(?P<width>[0-9]+)\s*,\s*(?P<column>.+?)\s*", re.DOTALL)
-_WIDTH_LAST = re.compile(r"\s*(?P<column>.+?)\s*,\s*(?P<width>[0-9]+)\s*", re.DOTALL)
+_WIDTH = re.compile(r"[0-9]{1,9}")
 _TIMES = {
     "year": "yyyy", "years": "yyyy", "month": "yyyy-MM", "months": "yyyy-MM", "day": "yyyy-MM-dd",
     "days": "yyyy-MM-dd", "date": "yyyy-MM-dd", "hour": "yyyy-MM-dd HH", "hours": "yyyy-MM-dd HH",
@@ -124,9 +123,8 @@ def _transform_sql(model: Model, name: str, inside: str, types: dict[str, str]) 
         return f"date_format(cast({key_sql(inside)} as timestamp), '{_TIMES[name]}')"
     if name not in ("bucket", "truncate"):
         return f"{name}({inside})"
-    pair = _WIDTH_FIRST.fullmatch(inside) or _WIDTH_LAST.fullmatch(inside)
-    width = int(pair["width"]) if pair else 0
-    column = ColumnName.parse(pair["column"]) if pair else None
+    width, column_text = _read_width(inside)
+    column = ColumnName.parse(column_text) if column_text else None
     if width < 1 or column is None or column not in types:
         raise _partition_error(
             model, f"`{name}` takes a number and a column of {model.name}.", f"Write `{name}(8, id)`."
@@ -142,6 +140,14 @@ def _transform_sql(model: Model, name: str, inside: str, types: dict[str, str]) 
     raise _partition_error(
         model, f"`truncate` cuts texts and numbers, and `{column}` of {model.name} is a {type_}.", ""
     )
+
+
+def _read_width(inside: str) -> tuple[int, str]:
+    """Return the number and the column of `8, id` or `id, 8`; (0, '') for anything else."""
+    for number, _, column in (inside.partition(","), inside.rpartition(",")[::-1]):
+        if _WIDTH.fullmatch(number.strip()) and column.strip():
+            return int(number), column.strip()
+    return 0, ""
 
 
 def _build_hidden_column(expression: str, number: int) -> PartitionColumn:

@@ -90,7 +90,7 @@ def _turn_path(path: str) -> str:
     >>> _turn_path("M1 2C3 4 5 6 7 8H9")
     'M2 1C4 3 6 5 8 7V9'
     """
-    return re.sub(r"(-?\d+) (-?\d+)", r"\2 \1", path).replace("H", "V")
+    return re.sub(r"(?<![\d-])(-?\d++) (-?\d++)", r"\2 \1", path).replace("H", "V")
 
 
 def _assign_levels(keys: Sequence[str], edges: Iterable[Edge]) -> dict[str, int]:

@@ -42,7 +42,7 @@ _SEEDED = re.compile(
     r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/|\b(rand|random|randn|uuid)\s*\(\s*\)""",
     re.IGNORECASE | re.DOTALL,
 )
-_ONE_SIDED = re.compile(rf"\w*(?:{OLD}|{NEW})(?=#)")
+_ONE_SIDED = re.compile(rf"\b\w*(?:{OLD}|{NEW})(?=#)")
 
 
 class _Query:
