@@ -56,9 +56,10 @@ class Shop:
 
     def view_rows(self, schema: str = "shop") -> Rows:
         """Read what the views of a schema show."""
+        columns = {"daily": "id, at, price", "latest": "id, at, price", "total": "at, price"}
         return {
-            name: sorted(rows(self.engine, f"SELECT * FROM {schema}.{name}"), key=repr)
-            for name in ("daily", "latest", "total")
+            name: sorted(rows(self.engine, f"SELECT {names} FROM {schema}.{name}"), key=repr)
+            for name, names in columns.items()
         }
 
     def build(self, models: Mapping[str, str], *, day: int) -> Rows:
