@@ -154,7 +154,7 @@ class TableWriter:
                 raise
 
         # The lookback comes first: once the day after it is recorded, no later run would compute it.
-        fresh = [i for i, interval in enumerate(todo) if subtract_intervals((interval,), loaded_time) == (interval,)]
+        fresh = [index for index, interval in enumerate(todo) if subtract_intervals((interval,), loaded_time)]
         again = sorted(set(range(len(todo))) - set(fresh))
         at_once = min(task.snapshot.model.batches.batch_concurrency or 1, len(todo))
         if at_once == 1:  # in this thread: a catalog connects again for every new thread

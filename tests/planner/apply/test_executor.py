@@ -361,7 +361,7 @@ def test_days_that_an_earlier_run_recorded_are_not_computed_again(
 def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    daily = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 1, batch_concurrency 2, lookback 1")
+    daily = FILES["models/daily.sql"].replace("batch_size 1", f"batch_concurrency 2, batch_size {batches}")
     project, events = write_shop(root, **DAILY, daily=daily), list[Event]()
     table = make_plan(project, store).new.snapshots["shop.daily"].table
     store.intervals.record(table, days(1, 3))
@@ -373,14 +373,15 @@ def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
 
 
 @pytest.mark.prove
+@pytest.mark.parametrize(("batches", "until"), [("1, lookback 1", 3), ("2, lookback 3", 4)])  # a batch of both, too
 def test_no_day_is_recorded_beside_a_lookback_that_fails(
-    root: Path, engine: SparkEngine, store: StateStore, monkeypatch: pytest.MonkeyPatch
+    root: Path, engine: SparkEngine, store: StateStore, monkeypatch: pytest.MonkeyPatch, batches: str, until: int
 ) -> None:
     """The next run would look back from a later day, and the late rows would stay out."""
-    daily = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 1, batch_concurrency 2, lookback 1")
+    daily = FILES["models/daily.sql"].replace("batch_size 1", f"batch_concurrency 2, batch_size {batches}")
     project, run_batch = write_shop(root, **DAILY, daily=daily), TableWriter._run_batch
     table = make_plan(project, store).new.snapshots["shop.daily"].table
-    store.intervals.record(table, days(1, 3))
+    store.intervals.record(table, days(1, until))
 
     def fail_late(writer: TableWriter, task: BackfillTask, name: Table, todo: tuple[Interval, ...], *more: Any) -> None:
         if task.snapshot.table == table and more[0] == 0:
@@ -390,7 +391,7 @@ def test_no_day_is_recorded_beside_a_lookback_that_fails(
 
     monkeypatch.setattr(TableWriter, "_run_batch", fail_late)
     assert plan_and_apply(project, engine, store).failures
-    assert store.intervals.load_timelines([table])[table] == (days(1, 3),)
+    assert store.intervals.load_timelines([table])[table] == (days(1, until),)
 
 
 @pytest.mark.parametrize("how", [pytest.param("an event", marks=pytest.mark.prove), "a look"])
