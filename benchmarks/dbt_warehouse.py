@@ -28,7 +28,7 @@ def open_spark(settings, rows):
     for file in sorted(pathlib.Path(rows).glob("*.csv")) if rows else ():
         spark.read.csv(str(file), header=True, inferSchema=True).coalesce(1).write.saveAsTable(f"raw.{file.stem}")
 
-def build(root, profile, target):
+def build_project(root, profile, target):
     arguments = ["--quiet", "--no-partial-parse", "build", "--full-refresh", *TYPES, "--project-dir", root,
                  "--profiles-dir", root, "--profile", profile, "--target-path", target, "--log-path", target]
     with redirect_stdout(io.StringIO()):
@@ -37,19 +37,19 @@ def build(root, profile, target):
         raise done.exception
     return {r.node.unique_id: str(r.message)[:300] for r in done.result or () if str(r.status) in ("error", "skipped")}
 
-def read(tables):
-    there = [table for table in tables.split() if spark.catalog.tableExists(table)]
-    return {table: read_digest(spark.table(table)) for table in there}
+def read_digests(tables):
+    built = [table for table in tables.split() if spark.catalog.tableExists(table)]
+    return {table: read_digest(spark.table(table)) for table in built}
 
 def read_digest(frame):
     rows = sorted(json.dumps(json.loads(row), sort_keys=True) for row in frame.toJSON().collect())
     return hashlib.sha256(json.dumps([sorted(frame.dtypes), rows]).encode()).hexdigest()
 
-VERBS = {"open": open_spark, "build": build, "read": read}
+VERBS = {"open": open_spark, "build": build_project, "read": read_digests}
 for line in sys.stdin:
-    asked = json.loads(line)
+    request = json.loads(line)
     try:
-        answer = {"error": "", "result": VERBS[asked.pop("verb")](**asked)}
+        answer = {"error": "", "result": VERBS[request.pop("verb")](**request)}
     except Exception as error:
         answer = {"error": str(error)[:500]}
     print("SAYS " + json.dumps(answer), flush=True)
@@ -68,7 +68,7 @@ class DbtWarehouse:
         self._target = str(place / "target")
         self._digests: dict[str, str] = {}
 
-    def build(self, root: Path, profile: str) -> None:
+    def build_project(self, root: Path, profile: str) -> None:
         """Build a project whole; a node that fails keeps its table."""
         failed = self._peer.ask(verb="build", root=str(root), profile=profile, target=self._target)["result"]
         for node, message in failed.items():

@@ -134,6 +134,9 @@ class Replay(ABC):
     def move_on(self) -> None:
         """Make the files prod's for the other tool, after a step."""
 
+    def close(self) -> None:
+        self.peer.close()
+
     def list_steps(self) -> list[Step]:
         """Return the newest commits of the main line that touch the project, the oldest first."""
         parts = [str(Path(self.options.folder, part)) for part in self.PARTS]
@@ -243,7 +246,7 @@ def replay_history(
                 if options.write:
                     options.write.write_text(json.dumps([asdict(done) for done in steps], indent=1))
         finally:
-            peer.close()
+            replay.close()
     print_table(steps, tool)
 
 

@@ -89,13 +89,13 @@ class DbtReplay(Replay):
         for name in ("old", "new"):
             shutil.rmtree(self.place / name, ignore_errors=True)
         self._ask("parse", "old")
-        self._build(frozenset(self._list_tables("old").values()))
+        self._build_tables(frozenset(self._list_tables("old").values()))
 
     def ask_peer(self) -> Answer:
         listed = self._ask("ls", "new")
         ids = self._list_tables("new")
         tables, builds = frozenset(ids.values()), frozenset(ids[id] for id in listed if id in ids)
-        return Answer(tables, builds, len(listed), self._build(tables))
+        return Answer(tables, builds, len(listed), self._build_tables(tables))
 
     def open_engine(self) -> StandInSpark:
         return StandInSpark(read_tables(self.place / self.target / "manifest.json", self.root, self.options.columns))
@@ -104,14 +104,19 @@ class DbtReplay(Replay):
         shutil.rmtree(self.place / "old")
         (self.place / "new").rename(self.place / "old")
 
+    def close(self) -> None:
+        super().close()
+        if self.warehouse:
+            self.warehouse.close()
+
     def _list_tables(self, target: str) -> dict[str, str]:
         content = json.loads((self.place / target / "manifest.json").read_text("utf-8"))["nodes"]
         return {id: table_name(node["relation_name"]) for id, node in content.items() if _holds_rows(node)}
 
-    def _build(self, tables: frozenset[str]) -> frozenset[str] | None:
+    def _build_tables(self, tables: frozenset[str]) -> frozenset[str] | None:
         if self.warehouse is None:
             return None
-        self.warehouse.build(self.root, self.profile)
+        self.warehouse.build_project(self.root, self.profile)
         return self.warehouse.find_changed(tables)
 
     def _ask(self, verb: str, target: str) -> list[str]:

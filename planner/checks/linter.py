@@ -96,7 +96,7 @@ class LintedProject:
         """The known column lineage of each model, computed when a rule asks for it."""
         return FollowedModels(graph_of(self.models), self.memory) if self.lineage is None else self.lineage
 
-    def defines(self, name: str) -> bool:
+    def has_definition(self, name: str) -> bool:
         """Return whether a file defines this table, or one that cannot be opened may define it."""
         refused = self.project.refused
         return name in self.models or name in self.project.dbt_sources or name in refused.names or not refused.clear
@@ -272,23 +272,23 @@ def _unit_tests(linted_project: LintedProject, model: Model) -> Found:
 
 def _external_models(linted_project: LintedProject, model: Model) -> Found:
     for name in model.depends_on:
-        if not linted_project.defines(name):
-            yield f"{_undefined(linted_project, name)}.", model.locate(name)
+        if not linted_project.has_definition(name):
+            yield f"{_describe_undefined(linted_project, name)}.", model.locate(name)
 
 
-def _undefined(linted_project: LintedProject, name: str) -> str:
-    file = "a source of dbt" if linted_project.project.is_dbt else "declared in external_models.yaml"
-    return f"`{name}` is neither a model nor {file}"
+def _describe_undefined(linted_project: LintedProject, name: str) -> str:
+    declaration = "a source of dbt" if linted_project.project.is_dbt else "declared in external_models.yaml"
+    return f"`{name}` is neither a model nor {declaration}"
 
 
 def _table_misspelling(linted_project: LintedProject, model: Model) -> Found:
     """Yield each table that no file defines, if a model's name differs from it by a letter or two."""
     for name in model.depends_on:
-        if linted_project.defines(name):
+        if linted_project.has_definition(name):
             continue
         near = next((candidate for candidate in linted_project.models if _is_near(name, candidate)), "")
         if near and near != model.name:
-            yield f"{_undefined(linted_project, name)}. Did you mean `{near}`?", model.locate(name)
+            yield f"{_describe_undefined(linted_project, name)}. Did you mean `{near}`?", model.locate(name)
 
 
 def _is_near(name: str, other: str) -> bool:

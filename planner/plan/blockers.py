@@ -29,9 +29,9 @@ def find_column_problem(
     column = shape.unresolved
     place = model.locate(column)
     # two cases, because the second is fixed where the column was removed and not where it is read
-    culprit = next((p for p in graph.parents[model.name] if column in effects[p].removed), None)
-    if culprit:
-        message = f"`{model.name}` reads `{column}`, which this change removes from `{culprit}`."
+    incomplete = next((p for p in graph.parents[model.name] if column in effects[p].removed), None)
+    if incomplete:
+        message = f"`{model.name}` reads `{column}`, which this change removes from `{incomplete}`."
         return Blocker(message, place)
     parents = ", ".join(f"`{p}`" for p in graph.parents[model.name]) or "any table it reads"
     return ProjectError(
@@ -109,9 +109,9 @@ def find_shortened_tables(
         if not (lost := subtract_intervals(table_state.timeline_of(old), _time_after(change, table_state))):
             continue
         kept_names = sorted(graph.upstream([change.name]) - built_names)
-        culprit = next((n for n in kept_names if _lacks_time(graph, snapshots[n], table_state, window)), None)
-        if culprit:
-            message = f"`{change.name}` would lack {lost[0]}, which prod shows now: `{culprit}` is not whole."
+        incomplete = next((n for n in kept_names if _lacks_time(graph, snapshots[n], table_state, window)), None)
+        if incomplete:
+            message = f"`{change.name}` would lack {lost[0]}, which prod shows now: `{incomplete}` is not whole."
             hint = "Compute that first (`mergeplan run`), or merge a change of it alone."
             blockers.append(Blocker(f"{message} {hint}", new.model.place))
     return blockers

@@ -293,9 +293,9 @@ def find_overtaken_time(
 def _find_overtaken_builds(
     due_times: Mapping[str, Timeline], past: Past, timelines: Mapping[str, Timeline]
 ) -> Iterator[tuple[str, Timeline]]:
-    """Yield the same for tables that no environment shows, as after an apply that failed.
+    """Yield overtaken time by table, for tables that no environment shows: an apply that failed leaves them.
 
-    Which tables they were computed from is unknown, so that the time of every model above them counts.
+    No record says from which tables they were computed. The due time of every model counts for them.
     """
     time = merge_intervals(interval for timeline in due_times.values() for interval in timeline)
     ahead = {table: held for table in past.built if intersect_intervals(held := timelines.get(table, ()), time)}

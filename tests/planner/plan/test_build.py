@@ -299,7 +299,7 @@ def test_days_that_a_later_start_leaves_out_are_lost_and_those_of_a_request_are_
 
 @pytest.mark.parametrize("gone", [(1, 2), (4, 5), (1, 10)])
 def test_prod_keeps_the_tables_over_one_that_lacks_days_until_it_is_whole(gone: tuple[int, int]) -> None:
-    """As an interrupted restatement leaves it. Readers are filled up to the gap, and prod showed them beyond it."""
+    """An interrupted restatement leaves the gap. Readers are filled up to it, and prod showed them beyond it."""
     models = daily()
     edited = models | project(model("s.total", "SELECT COUNT(*) + 1 AS n FROM s.days"))
     prod, loaded = promote(models)

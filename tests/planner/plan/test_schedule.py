@@ -141,13 +141,13 @@ def test_a_start_leaves_no_lookback_out_of_the_days_that_it_fills() -> None:
     prod, loaded = promote(read)
     table = make_plan(layout, Environment("dev"), prod, loaded).changes[0].new
     assert table is not None
-    held = {name: build_timeline(day("2026-01-01"), day("2026-01-09")) for name in (table.table, *loaded.timelines)}
+    filled = {name: build_timeline(day("2026-01-01"), day("2026-01-09")) for name in (table.table, *loaded.timelines)}
     late = Window(NOW, start=day("2026-01-09"))
     lookback = build_timeline(day("2026-01-08"), DUE)
 
-    ran = build_run(prod, Loaded(held), late)
+    ran = build_run(prod, Loaded(filled), late)
     planned = make_plan(
-        layout, Environment("dev"), prod, Loaded(loaded.timelines | {table.table: held[table.table]}), window=late
+        layout, Environment("dev"), prod, Loaded(loaded.timelines | {table.table: filled[table.table]}), window=late
     )
 
     assert [ran.changes[0].missing, planned.changes[0].missing] == [lookback, lookback]
@@ -158,9 +158,9 @@ def test_readers_are_not_computed_past_the_days_that_a_start_leaves_out() -> Non
     read = "SELECT id, d FROM s.t WHERE d BETWEEN @start_date AND @end_date"
     reader = replace(daily(), name="s.r", sql=read, depends_on=("s.t",))
     prod, loaded = promote(project(daily(), reader, model("s.all", "SELECT id FROM s.t")))
-    held = build_timeline(EPOCH, day("2026-01-08"))
+    held_time = build_timeline(EPOCH, day("2026-01-08"))
 
-    run = build_run(prod, Loaded(dict.fromkeys(loaded.timelines, held)), Window(NOW, start=day("2026-01-09")))
+    run = build_run(prod, Loaded(dict.fromkeys(loaded.timelines, held_time)), Window(NOW, start=day("2026-01-09")))
     later = dict.fromkeys(loaded.timelines, build_timeline(day("2026-01-08"), day("2026-01-09")))
     preview = build_run(prod, Loaded(later), Window(NOW, start=day("2026-01-09")))
 
