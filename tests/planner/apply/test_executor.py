@@ -361,7 +361,7 @@ def test_days_that_an_earlier_run_recorded_are_not_computed_again(
 def test_late_rows_are_looked_for_and_batches_may_run_side_by_side(
     root: Path, engine: SparkEngine, store: StateStore
 ) -> None:
-    daily = FILES["models/daily.sql"].replace("batch_size 1", f"batch_concurrency 2, batch_size {batches}")
+    daily = FILES["models/daily.sql"].replace("batch_size 1", "batch_size 1, batch_concurrency 2, lookback 1")
     project, events = write_shop(root, **DAILY, daily=daily), list[Event]()
     table = make_plan(project, store).new.snapshots["shop.daily"].table
     store.intervals.record(table, days(1, 3))
