@@ -83,7 +83,7 @@ from mergeplan.planner.parsing.sql.tokens import (
 )
 from mergeplan.planner.parsing.sql.verbatim import add_output_names, query_text, without_trailing_commas
 from mergeplan.planner.semantics.reading.short_queries import write_out_queries
-from mergeplan.planner.semantics.spark.spark_sql import FAILURES
+from mergeplan.planner.semantics.spark.spark_sql import FAILURES, drop_positions
 
 LATER = """physical_version default_catalog
     table_properties project""".split()
@@ -331,6 +331,7 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
     if model.name in tables | set(model.depends_on):
         model = reading_itself(model, model.locate(model.name))
     names = name_outputs(tree)
+    drop_positions(tree)
     sql = spark_query(tree, source, tokens)
     text, differences = "", ""
     words = add_output_names(without_trailing_commas(called), names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from sqlglot import exp
@@ -23,17 +23,22 @@ from mergeplan.planner.semantics.expressions import has_other_precedence
 from mergeplan.planner.semantics.reading.readable_tokens import with_calls_for_paths
 from mergeplan.planner.semantics.spark.spark_sql import NAMED
 
+Kinds = Sequence[TokenType]
+Calls = Sequence[tuple[str, list[list[Token]]]]  # names and arguments
+
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
-_SILENT = (
+_VALUES = frozenset({*_TEXTS, TokenType.IDENTIFIER, *CLOSE})
+_SILENT = frozenset({
     TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.ALIAS,
     TokenType.HINT, TokenType.INNER, TokenType.OUTER, TokenType.ASC,
-)  # fmt: skip
+})  # fmt: skip
 _BEHIND_NAMES = (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM)
 # `x::INT` and `DATE '2026-01-01'` are casts too; the catalog is the only one
 _UNSAID = ("CAST", SESSION_CATALOG.upper())
 _SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
-_ORDERS = frozenset({("NULLS", "FIRST"), ("NULLS", "LAST")})  # the tree has them, and omits the defaults
+_ORDERS = (("NULLS", "FIRST"), ("NULLS", "LAST"))  # the tree has them, and omits the defaults
+_ORDER_WORDS = frozenset(word for order in _ORDERS for word in order)
 _UNITS = frozenset("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND".split())
 _BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE HAVING ON BETWEEN IS FROM LIKE CASE".split())
 _SIZED = (TokenType.VARCHAR, TokenType.CHAR)  # to cast to VARCHAR(20) is to cast to STRING
@@ -44,6 +49,8 @@ _BEHIND_FROM = frozenset({
     TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.LIMIT,
     TokenType.OFFSET, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.PIPE_GT,
 })  # fmt: skip
+_FRAMES = ("ROWS", "RANGE")
+_SHORT_BOUND = ["UNBOUNDED", "PRECEDING"]  # of a frame that ends at the current row
 _UNTIL_NOW = ("BETWEEN", "AND", "CURRENT", "ROW")  # of a frame that is written out
 # names of one function in Spark 4.1, and rewritten calls: each with the words of the other
 _SAME: dict[str, tuple[str, ...]] = {
@@ -60,6 +67,7 @@ _SAME: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 # a last argument that is Spark's default
 _DEFAULTS = {"REGEXP_EXTRACT": (3, "1"), "SORT_ARRAY": (2, "TRUE"), "FROM_UNIXTIME": (2, "yyyy-MM-dd HH:mm:ss")}
+_CALLS = frozenset({*_DEFAULTS, "NAMED_STRUCT", "STRUCT"})  # calls whose arguments are read
 _ADDED = {"LISTAGG": ("''",), "STR_TO_MAP": ("','", "':'"), "FROM_UTC_TIMESTAMP": ("TIMESTAMPTZ",),
           "TO_UTC_TIMESTAMP": ("TIMESTAMPTZ",)}  # fmt: skip
 
@@ -117,30 +125,35 @@ def _names_field(word: str) -> bool:
 
 
 def _list_words(tokens: Tokens) -> Iterator[str]:
-    sized, crosses = _find_types_of_length(tokens), _find_joining_commas(tokens)
-    left_out = _default_arguments(tokens) | _redundant_aliases(tokens) | {index + 2 for index in sized}
-    fields = _field_names(tokens)
+    kinds, texts = [token.token_type for token in tokens], [token.text.upper() for token in tokens]
+    calls = [*_list_calls(tokens, kinds, texts)]
+    sized, crosses = _find_types_of_length(kinds), _find_joining_commas(kinds)
+    index_by_id = {id(token): index for index, token in enumerate(tokens)} if calls else {}
+    fields = {index_by_id[id(token)] for token in _field_names(calls)}
+    left_out = {index_by_id[id(token)] for token in _dropped_arguments(calls)} | {index + 2 for index in sized}
     for index, (last, token) in enumerate(pairwise([None, *tokens])):
         assert token is not None
-        if token.token_type is TokenType.DCOLON and last and last.end == token.end and _is_suffix(tokens, index + 1):
+        kind, text = kinds[index], texts[index]
+        if kind is TokenType.DCOLON and last and last.end == token.end and _is_suffix(texts, index + 1):
             yield "suffix"  # next to a decimal `1L` is another number than `CAST(1 AS BIGINT)`
         if index in crosses:
             yield from _CROSS_JOIN
-        if token.token_type is TokenType.L_PAREN and index - 1 not in crosses and _is_grouping(last):
+        if kind is TokenType.L_PAREN and index - 1 not in crosses and _is_grouping(last):
             yield "("  # the parser puts brackets where it takes one operator to bind closer than another
-        if token.token_type is TokenType.ALIAS and _is_a_name(tokens, index):
+        if kind is TokenType.ALIAS and _is_a_name(kinds, index):
             yield "AS"
-        if _starts_short_frame(tokens, index):
+        if text in _FRAMES and texts[index + 1 : index + 3] == _SHORT_BOUND:
             yield from _UNTIL_NOW
-        if token.token_type in _SILENT or index in left_out or _goes_without(tokens, index):
+        if kind in _SILENT or index in left_out or _goes_without(kinds, texts, index):
             continue
         if index in fields:
-            yield token.text.upper()
+            yield text
             continue
-        if index in sized or _lacks_length(tokens, index):
+        if index in sized or (kind is TokenType.VARCHAR and _lacks_length(kinds, index)):
             yield TokenType.TEXT.name
             continue
-        if _is_amount(tokens, index) and (amount := _AMOUNT.fullmatch(token.text)):
+        is_amount = last is not None and last.token_type is TokenType.INTERVAL
+        if is_amount and (amount := _AMOUNT.fullmatch(token.text)):
             yield from (amount[1], amount[2].upper())
             continue
         word = _word_text(token, last)
@@ -148,28 +161,27 @@ def _list_words(tokens: Tokens) -> Iterator[str]:
             yield from _SAME.get(word, (word,))
 
 
-def _find_joining_commas(tokens: Tokens) -> set[int]:
+def _find_joining_commas(kinds: Kinds) -> set[int]:
     """Return the commas between tables of FROM, each a CROSS JOIN: to Spark it binds as any other JOIN does."""
     commas, is_from = set[int](), [False]  # by brackets that are open
-    for index, token in enumerate(tokens):
-        kind, previous = token.token_type, tokens[index - 1].token_type if index else None
-        following = tokens[index + 1].token_type if index + 1 < len(tokens) else None
-        if kind in OPEN:
+    for index, kind in enumerate(kinds):
+        if kind is TokenType.COMMA:
+            if is_from[-1]:
+                commas.add(index)
+        elif kind in OPEN:
             is_from.append(False)
         elif kind in CLOSE:
             is_from = is_from[:-1] or [False]
         elif kind is TokenType.FROM:
+            previous = kinds[index - 1] if index else None
             is_from[-1] = is_from[-1] or previous not in (TokenType.DISTINCT, TokenType.DOT)
-        elif kind in _BEHIND_FROM or (kind is TokenType.LATERAL and following is TokenType.VIEW):
+        elif kind in _BEHIND_FROM or (kind is TokenType.LATERAL and kinds[index + 1 : index + 2] == [TokenType.VIEW]):
             is_from[-1] = False
-        elif kind is TokenType.COMMA and is_from[-1]:
-            commas.add(index)
     return commas
 
 
-def _find_types_of_length(tokens: Tokens) -> set[int]:
+def _find_types_of_length(kinds: Kinds) -> set[int]:
     """Return the positions of types like `VARCHAR(20)` in casts: such a value is a STRING that is not cut."""
-    kinds = [token.token_type for token in tokens]
     return {
         index
         for index, kind in enumerate(kinds)
@@ -178,38 +190,26 @@ def _find_types_of_length(tokens: Tokens) -> set[int]:
     }  # fmt: skip
 
 
-def _lacks_length(tokens: Tokens, index: int) -> bool:
+def _lacks_length(kinds: Kinds, index: int) -> bool:
     """Return True for the type of `CAST(a AS VARCHAR)`: Spark requires a length, others read it as STRING."""
-    kinds = [token.token_type for token in tokens[max(index - 1, 0) : index + 2]]
-    return kinds == [TokenType.ALIAS, TokenType.VARCHAR, TokenType.R_PAREN]
+    return kinds[max(index - 1, 0) : index + 2] == [TokenType.ALIAS, TokenType.VARCHAR, TokenType.R_PAREN]
 
 
-def _is_amount(tokens: Tokens, index: int) -> bool:
-    return bool(index) and tokens[index - 1].token_type is TokenType.INTERVAL
-
-
-def _starts_short_frame(tokens: Tokens, index: int) -> bool:
-    """Return True for `ROWS UNBOUNDED PRECEDING`, which ends at the current row."""
-    kind, *bound = [token.text.upper() for token in tokens[index : index + 3]]
-    return kind in ("ROWS", "RANGE") and bound == ["UNBOUNDED", "PRECEDING"]
-
-
-def _is_a_name(tokens: Tokens, index: int) -> bool:
+def _is_a_name(kinds: Kinds, index: int) -> bool:
     """Return True for the `AS` of `SELECT a AS, b`, which to Spark is the alias; the parser drops it."""
-    return index + 1 >= len(tokens) or tokens[index + 1].token_type in _BEHIND_NAMES
+    return index + 1 >= len(kinds) or kinds[index + 1] in _BEHIND_NAMES
 
 
-def _is_suffix(tokens: Tokens, index: int) -> bool:
+def _is_suffix(texts: Sequence[str], index: int) -> bool:
     """Return True for a suffix of a number except `D`: `1e16D` is always `CAST(1e16 AS DOUBLE)`."""
-    return index >= len(tokens) or tokens[index].text.upper() not in ("D", "DOUBLE")
+    return index >= len(texts) or texts[index] not in ("D", "DOUBLE")
 
 
 def _is_grouping(before: Token | None) -> bool:
     """Return True if a bracket after this token only groups: it is no function's, list's or subquery's in FROM."""
     if before is None or before.text.upper() in _BEFORE_VALUES:
         return True
-    named = before.token_type in (*_TEXTS, TokenType.IDENTIFIER, *CLOSE)
-    return not named and not before.text.replace(" ", "").replace("_", "").isalnum()
+    return before.token_type not in _VALUES and not before.text.replace(" ", "").replace("_", "").isalnum()
 
 
 def _word_text(token: Token, before: Token | None) -> str:
@@ -217,25 +217,25 @@ def _word_text(token: Token, before: Token | None) -> str:
     if kind in _TEXTS:
         amount = before is not None and before.token_type is TokenType.INTERVAL
         return token.text if amount else repr(token.text.upper() if token.text.upper() in _UNITS else token.text)
-    if kind in (TokenType.VAR, TokenType.IDENTIFIER):
+    if kind in _NAMES:
         return token.text.upper()
     return token.text.lower() if kind is TokenType.NUMBER else kind.name
 
 
-def _goes_without(tokens: Tokens, index: int) -> bool:
+def _goes_without(kinds: Kinds, texts: Sequence[str], index: int) -> bool:
     """Return True for DISTINCT after UNION and the like, and for NULLS FIRST or NULLS LAST."""
-    words = [token.text.upper() for token in tokens[max(index - 1, 0) : index + 2]]
-    if index and tokens[index - 1].token_type in _SETS and tokens[index].token_type is TokenType.DISTINCT:
+    if kinds[index] is TokenType.DISTINCT and index and kinds[index - 1] in _SETS:
         return True
-    pairs = set(pairwise(words)) & _ORDERS
-    return any(tokens[index].text.upper() in pair for pair in pairs)
+    if texts[index] not in _ORDER_WORDS:
+        return False
+    return any(pair in _ORDERS for pair in pairwise(texts[max(index - 1, 0) : index + 2]))
 
 
-def _list_calls(tokens: Tokens) -> Iterator[tuple[str, list[list[Token]]]]:
-    for index, (name, opening) in enumerate(pairwise(tokens)):
-        if opening.token_type is TokenType.L_PAREN and name.text.upper() in (*_DEFAULTS, "NAMED_STRUCT", "STRUCT"):
+def _list_calls(tokens: Tokens, kinds: Kinds, texts: Sequence[str]) -> Iterator[tuple[str, list[list[Token]]]]:
+    for index, name in enumerate(texts[:-1]):
+        if name in _CALLS and kinds[index + 1] is TokenType.L_PAREN:
             end = _find_closing(tokens, index + 1)
-            yield name.text.upper(), split_commas(tokens[index + 2 : end])
+            yield name, split_commas(tokens[index + 2 : end])
 
 
 def _find_closing(tokens: Tokens, start: int) -> int:
@@ -247,36 +247,25 @@ def _find_closing(tokens: Tokens, start: int) -> int:
     return len(tokens)
 
 
-def _default_arguments(tokens: Tokens) -> set[int]:
-    index_by_id = {id(token): index for index, token in enumerate(tokens)}
-    return {
-        index_by_id[id(arguments[-1][0])]
-        for name, arguments in _list_calls(tokens)
-        if name in _DEFAULTS and len(arguments) == _DEFAULTS[name][0]
-        and len(arguments[-1]) == 1 and arguments[-1][0].text.upper() == _DEFAULTS[name][1].upper()
-    }  # fmt: skip
+def _dropped_arguments(calls: Calls) -> Iterator[Token]:
+    """Yield last arguments that are defaults, and aliases that repeat a column: `struct(a.id AS id)`."""
+    for name, arguments in calls:
+        count, default = _DEFAULTS.get(name, (-1, ""))
+        last = arguments[-1] if len(arguments) == count else []
+        if len(last) == 1 and last[0].text.upper() == default.upper():
+            yield last[0]
+        yield from (argument[-1] for argument in arguments if name == "STRUCT" and _repeats_name(argument))
 
 
-def _redundant_aliases(tokens: Tokens) -> set[int]:
-    """Return the positions of aliases that repeat a column's name: `struct(a.id AS id)` is `struct(a.id)`."""
-    index_by_id = {id(token): index for index, token in enumerate(tokens)}
-    return {
-        index_by_id[id(argument[-1])]
-        for name, arguments in _list_calls(tokens)
-        if name == "STRUCT"
-        for argument in arguments
-        if len(argument) > 2 and argument[-2].token_type is TokenType.ALIAS and argument[-1].text == argument[-3].text
-        and argument[-1].token_type in _NAMES and argument[-3].token_type in _NAMES
-    }  # fmt: skip
+def _repeats_name(argument: Sequence[Token]) -> bool:
+    if len(argument) < 3 or argument[-2].token_type is not TokenType.ALIAS:
+        return False
+    name, alias = argument[-3], argument[-1]
+    return name.text == alias.text and name.token_type in _NAMES and alias.token_type in _NAMES
 
 
-def _field_names(tokens: Tokens) -> set[int]:
-    """Return the positions of texts that are names of fields: `named_struct('a', 1)` is `struct(1 AS a)`."""
-    index_by_id = {id(token): index for index, token in enumerate(tokens)}
-    return {
-        index_by_id[id(argument[0])]
-        for name, arguments in _list_calls(tokens)
-        if name == "NAMED_STRUCT"
-        for argument in arguments[::2]
-        if len(argument) == 1 and argument[0].token_type is TokenType.STRING
-    }
+def _field_names(calls: Calls) -> Iterator[Token]:
+    """Yield texts that are names of fields: `named_struct('a', 1)` is `struct(1 AS a)`."""
+    for argument in (argument for name, arguments in calls if name == "NAMED_STRUCT" for argument in arguments[::2]):
+        if len(argument) == 1 and argument[0].token_type is TokenType.STRING:
+            yield argument[0]

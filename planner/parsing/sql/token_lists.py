@@ -146,6 +146,8 @@ def join_pieces(pieces: Sequence[Piece], first: Token, last: Token) -> Piece:
 
 def fuse_macros(tokens: Tokens) -> Piece:
     """Return the tokens with each macro's name in one: `@name`, `@'text'`, and a name with macros as `col_@{x}`."""
+    if not any("@" in token.text for token in tokens):
+        return [*tokens]
     out: Piece = []
     index = 0
     while index < len(tokens):

@@ -23,6 +23,8 @@ def enclose_pivots(tokens: Sequence[Token]) -> tuple[list[Token], int]:
 
     The parser would read the first call as the whole expression.
     """
+    if all(token.token_type is not TokenType.PIVOT for token in tokens):
+        return list(tokens), 0
     out, enclosed, index = list[Token](), 0, 0
     while index < len(tokens):
         token = tokens[index]

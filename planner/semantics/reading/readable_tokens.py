@@ -20,6 +20,10 @@ from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.reading.token_runs import WORD, build_token, operator_end, split_at_commas
 
 NESTED = ("ARRAY", "MAP", "STRUCT")
+_REWRITTEN_KINDS = frozenset({
+    TokenType.LT, TokenType.GT, TokenType.STRING, TokenType.COLON, TokenType.CLUSTER_BY, TokenType.WINDOW,
+})  # fmt: skip
+_REWRITTEN_WORDS = ("MAX", "PERCENTILE")
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _PERCENTILE = "PERCENTILE\0"  # a name unknown to the parser, which therefore preserves all arguments
 _PATH = "\0path "  # the key of a subscript that represents `:field`
@@ -43,6 +47,10 @@ def readable(tokens: Sequence[Token]) -> Readable:
     index = 0
     while index < len(piped):
         token, previous = piped[index], piped[index - 1] if index else None
+        if token.token_type not in _REWRITTEN_KINDS and token.text.upper() not in _REWRITTEN_WORDS:
+            result.tokens.append(token)
+            index += 1
+            continue
         words = [word.text.upper() for word in piped[index : index + 3]]
         if words == ["MAX", "RECURSION", "LEVEL"]:
             index += 4
@@ -168,6 +176,8 @@ def _path_text(path: Sequence[Token]) -> str:
 
 def with_calls_for_paths(tokens: Sequence[Token]) -> list[Token]:
     """Return the tokens with the name and the path of a VARIANT_GET call in place of each `:field`."""
+    if all(token.token_type is not TokenType.COLON for token in tokens):
+        return list(tokens)
     out, types, index = list[Token](), 0, 0
     while index < len(tokens):
         token, previous = tokens[index], tokens[index - 1] if index else None
@@ -185,6 +195,9 @@ def with_calls_for_paths(tokens: Sequence[Token]) -> list[Token]:
 
 def _without_own_operators(tokens: Sequence[Token]) -> Iterator[Token]:
     """Yield `|> DROP a` as `|> SELECT * EXCEPT (a)`, and `|> SET a = 1` as `|> SELECT * REPLACE (1 AS a)`."""
+    if all(token.token_type is not TokenType.PIPE_GT for token in tokens):
+        yield from tokens
+        return
     index = 0
     while index < len(tokens):
         token, pipe = tokens[index], tokens[index - 1] if index else None

@@ -10,6 +10,7 @@ from mergeplan.planner.semantics.reading.token_runs import WORD, build_token, op
 
 _SETS = (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT)
 _QUANTIFIERS = (TokenType.ALL, TokenType.DISTINCT)
+_REWRITTEN = (TokenType.PIPE_GT, TokenType.VALUES, TokenType.TABLE)
 # tokens that are no name in `TABLE name`
 _NO_NAMES = (TokenType.ALIAS, TokenType.FROM, TokenType.WHERE, TokenType.AND, TokenType.OR, TokenType.IN)
 
@@ -20,7 +21,7 @@ def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[T
     After a pipe's set operator they are in brackets. Spark reads them in this way, and only then can a physical table
     replace `t`.
     """
-    if dialect != "spark":
+    if dialect != "spark" or all(token.token_type not in _REWRITTEN for token in tokens):
         return list(tokens)
     out, index = list[Token](), 0
     while index < len(tokens):

@@ -13,6 +13,7 @@ from itertools import pairwise
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError
+from sqlglot.expressions.core import POSITION_META_KEYS
 from sqlglot.generator import Generator
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
@@ -28,6 +29,7 @@ DEEPEST = 1000  # brackets and CASEs in each other
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END)
 _CONDITIONS = (TokenType.ON, TokenType.USING)
+_NESTING = frozenset({*_OPENING, *_CLOSING, *_CONDITIONS, TokenType.LT, TokenType.JOIN})
 # What sqlglot raises, deliberately or by a bug: one query must not stop a project from planning.
 FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
 # functions that sqlglot rewrites, at least for some arguments, to ones with other results
@@ -66,6 +68,7 @@ def _write_struct(generator: Generator, node: exp.Expr) -> str:
     return WRITERS[exp.Struct](generator, node)
 
 
+_POSITIONS = frozenset(POSITION_META_KEYS)
 WRITERS = SparkGenerator(dialect="spark")._dispatch
 NO_FIELDS = ("not", "select")
 # sqlglot writes these without brackets, which Spark would read as a column
@@ -151,6 +154,8 @@ def _check_depth(tokens: Sequence[Token]) -> None:
     depth = types = joins = 0
     for previous, token in pairwise((None, *tokens)):
         assert token is not None
+        if token.token_type not in _NESTING:
+            continue
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
         types += token.token_type is TokenType.LT and previous is not None and previous.text.upper() in NESTED
         joins += (token.token_type is TokenType.JOIN) - (joins > 0 and token.token_type in _CONDITIONS)
@@ -159,10 +164,19 @@ def _check_depth(tokens: Sequence[Token]) -> None:
 
 
 def tree_of(sql: str) -> exp.Expr:
-    """Return a Spark query as a tree; raise sqlglot's errors."""
+    """Return a Spark query as a tree without positions; raise sqlglot's errors."""
     statements = parse_statements(Dialect.get_or_raise("spark").tokenize(sql), sql)
     assert statements[0] is not None
+    drop_positions(statements[0])
     return statements[0]
+
+
+def drop_positions(tree: exp.Expr) -> None:
+    """Remove the places in the text from a tree's nodes: they take most of the time of a copy."""
+    for node in tree.walk():
+        node.comments = node.comments or None
+        if node._meta is not None and _POSITIONS.issuperset(node._meta):
+            node._meta = None
 
 
 def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
