@@ -19,7 +19,7 @@ from mergeplan.planner.parsing.sql.yaml_documents import read_document
 from mergeplan.planner.project.audit_files import add_audit
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.refused import Refusing
-from mergeplan.planner.project.remembered import Remembered, Said, load_file, prefetch_files
+from mergeplan.planner.project.remembered import Remembered, Said, load_file, prefetch_files, read_ahead
 from mergeplan.planner.project.remembered_code import RememberedModels
 from mergeplan.planner.project.seeds import load_seed
 from mergeplan.planner.python.messages import RegisteredModel
@@ -66,6 +66,7 @@ def read_models(
     singles = [name for name in ("external_models.yaml", "external_models.yml") if (reading.root / name).is_file()]
     singles += reading.files("external_models", config.ignore_patterns, ".yaml", ".yml")
     prefetch_files(reading, file_cache, (*names, *singles, *reading.files("audits", config.ignore_patterns, ".sql")))
+    read_ahead(reading, file_cache, defaults, names, parse_models)
     refusing.files(names, read, lambda name: file_cache.is_cheap(name, reading.hashes.get(name, "")))
     python_models = RememberedModels(file_cache, code, reading.hashes)
     refusing.each(code.registrations, read_python, lambda entry: entry.path, python_models.is_cheap)

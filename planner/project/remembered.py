@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,15 +19,21 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.forked import count_processors, map_in_forks
+from mergeplan.planner.limits import limit_resources
 from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.model import Audit, Model
+from mergeplan.planner.parsing.definitions.known_columns import NotRead
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults, Noted
+from mergeplan.planner.parsing.sql.user_macros import MacroCall
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.serial import Json, decode_json, decode_line, encode_json, encode_line
 
 Said = tuple[tuple[Model, ...], tuple[Audit, ...]]  # what one file says
 File = tuple[str, str]  # its path and the hash of its content
 Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
+AHEAD = 60  # files that are worth a fork
+AHEAD_SECONDS = 5.0  # of a processor, for a file
 _FORM = "2"
 
 
@@ -86,6 +92,19 @@ class Remembered:
             lines = json.dumps(entry, separators=(",", ":")), *map(encode_line, models)
             self._new[self._entry_key(*file)] = "\n".join(lines)
         return content
+
+    def has_entry(self, file: File) -> bool:
+        return self._entry_key(*file) in self._found
+
+    def take_new(self) -> dict[str, str]:
+        """Return the new entries, which are no longer kept here."""
+        entries, self._new = self._new, {}
+        return entries
+
+    def add_entries(self, entries: Mapping[str, str]) -> None:
+        """Add entries that another process made for this load of the project."""
+        self._found |= entries
+        self._new |= entries
 
     def find_tried_calls(self, calls: Collection[AuditCall]) -> frozenset[AuditCall]:
         """Return the calls of built-in audits whose query could be made before."""
@@ -166,6 +185,39 @@ def prefetch_files(reading: Folder, file_cache: Remembered, names: Sequence[str]
         with suppress(ProjectError):
             hashes.append((name, reading.hash(name)))
     file_cache.foresee(hashes)
+
+
+def read_ahead(reading: Folder, file_cache: Remembered, defaults: Defaults, names: Sequence[str], parse: Parse) -> None:
+    """Parse files that are not cached on all processors, if they are many, and add what can be cached.
+
+    A file that needs another one, or the project's code, is left to `load_file`, as is one that is wrong.
+    """
+    new_names = [
+        name for name in names if name in reading.hashes and not file_cache.has_entry((name, reading.hashes[name]))
+    ]
+    if len(new_names) < AHEAD or count_processors() == 1:
+        return
+    defaults = replace(defaults, macros=_UncalledMacros(defaults.macros.names, defaults.macros.unavailable))
+
+    def read_batch(batch: Sequence[str]) -> dict[str, str]:
+        for name in batch:
+            with suppress(Exception), limit_resources(reading.too_much, AHEAD_SECONDS):
+                load_file(reading, file_cache, defaults, name, parse)
+        return file_cache.take_new()
+
+    for entries in map_in_forks(read_batch, new_names):
+        file_cache.add_entries(entries)
+
+
+@dataclass(frozen=True)
+class _UncalledMacros:
+    """The names of the project's macros; a file that calls one is not read yet."""
+
+    names: frozenset[str]
+    unavailable: tuple[str, ...]
+
+    def call(self, call: MacroCall) -> tuple[str, ...]:
+        raise NotRead
 
 
 def load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -35,6 +37,27 @@ FILES = {
     "external_models.yaml": "- name: raw.t\n  columns:\n    id: int\n",
 }
 MACRO = "from mergeplan import macro\n\n@macro()\ndef {name}(evaluator, *args):\n    return '{text}'\n"
+TWO = MACRO.format(name="two", text="2")
+CALL = "MODEL (name s.g, kind FULL);\nSELECT @two() AS x"
+IN_FORKS = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from mergeplan.planner import forked
+from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.project import model_files, remembered
+from mergeplan.planner.project.loader import LoadOptions, load_project
+
+remembered.AHEAD, forked.BATCH = 1, 1
+remembered.count_processors = forked.count_processors = lambda: 2
+parsed, from_forks, add = [], [], remembered.Remembered.add_entries
+parse_models = model_files.parse_models
+model_files.parse_models = lambda text, path, defaults: parsed.append(path) or parse_models(text, path, defaults)
+remembered.Remembered.add_entries = lambda cache, entries: from_forks.extend(entries) or add(cache, entries)
+root, cache = map(Path, sys.argv[1:])
+load_project(root, datetime(2026, 1, 6, 7, 8, tzinfo=UTC), options=LoadOptions(cache=Cache(cache)))
+print(len(parsed), len(from_forks))
+"""
 
 
 def edit_file(name: str, old: str, new: str) -> dict[str, str]:
@@ -71,6 +94,23 @@ def test_every_project_is_read_the_same_from_the_cache(source: Path, tmp_path: P
     cold = content(load(root, None))
 
     assert [content(load(root, tmp_path / "cache")) for _ in range(2)] == [cold, cold]
+
+
+@pytest.mark.parametrize("source", [*PROJECTS, None], ids=lambda path: path.name if path else "macros and columns")
+def test_every_project_is_read_the_same_in_forks(source: Path | None, tmp_path: Path) -> None:
+    """In a process of its own: this one has threads."""
+    root = tmp_path / "project"
+    shutil.copytree(source, root) if source else project_of(root, {**FILES, "macros/two.py": TWO, "models/g.sql": CALL})
+    cold = content(load(root, None))
+
+    done = subprocess.run(
+        [sys.executable, "-c", IN_FORKS, root, tmp_path / "cache"], capture_output=True, text=True, timeout=120
+    )
+
+    assert (done.stderr, done.returncode) == ("", 0)
+    parsed_by_parent, parsed_by_forks = done.stdout.split()
+    assert int(parsed_by_parent) < int(parsed_by_forks)
+    assert content(load(root, tmp_path / "cache")) == cold
 
 
 def test_a_file_that_did_not_change_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
