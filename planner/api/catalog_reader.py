@@ -13,9 +13,9 @@ from functools import cached_property, partial
 
 from mergeplan.planner.api.first_reading import Progress, StillReading
 from mergeplan.planner.cache.folder_looks import FolderLooks, hash_file, look_at
-from mergeplan.planner.catalog.catalog import Catalog
-from mergeplan.planner.contract.catalog import CatalogModelRow, CatalogView
-from mergeplan.planner.contract.from_catalog import catalog_view
+from mergeplan.planner.catalog.catalog import Catalog, CatalogModel
+from mergeplan.planner.contract.catalog import CatalogModelRow
+from mergeplan.planner.contract.from_catalog import model_row
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.graph import Graph, graph_of
@@ -41,9 +41,8 @@ Clock = Callable[[], datetime]
 class CatalogSnapshot:
     """The catalog as it was at one moment; nothing in it changes, so that any thread may read it."""
 
-    view: CatalogView
     project: Project
-    catalog: Catalog  # the same for pages
+    catalog: Catalog
     environments: tuple[Environment, ...]  # every one, as it was then
     files: FolderLooks | None  # that it was made from; None: how they look cannot be said
     state: str  # the mark of the state that it was made from
@@ -52,8 +51,8 @@ class CatalogSnapshot:
 
     @cached_property
     def models(self) -> Mapping[str, CatalogModelRow]:
-        """The models by name, parents first."""
-        return {row.name: row for row in self.view.models}
+        """The models as the API gives them, by name, parents first; made when they are asked for."""
+        return _ModelRows(self.catalog.models)
 
     @cached_property
     def graph(self) -> Graph:
@@ -63,7 +62,7 @@ class CatalogSnapshot:
     @cached_property
     def texts(self) -> Mapping[str, str]:
         """What a search looks through, by model."""
-        return {row.name: _search_text(row) for row in self.view.models}
+        return {name: _search_text(row) for name, row in self.models.items()}
 
     @cached_property
     def etag(self) -> str:
@@ -74,7 +73,26 @@ class CatalogSnapshot:
             for about in (model.declared.metadata,)
             for text in (name, model.kind, model.schedule, about.owner, *about.tags, model.rendered)
         )
-        return digest(self.project.files, self.state, self.view.environment, self.due, mergeplan_version(), *shown)
+        return digest(self.project.files, self.state, self.catalog.environment, self.due, mergeplan_version(), *shown)
+
+
+class _ModelRows(Mapping[str, CatalogModelRow]):
+    """A row of each model: those of 5,000 models take seconds, and pages need none."""
+
+    def __init__(self, models: Mapping[str, CatalogModel]) -> None:
+        self._models = models
+        self._rows: dict[str, CatalogModelRow] = {}
+
+    def __getitem__(self, name: str) -> CatalogModelRow:
+        if name not in self._rows:
+            self._rows[name] = model_row(self._models[name])
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._models)
+
+    def __len__(self) -> int:
+        return len(self._models)
 
 
 class CatalogReader:
@@ -232,8 +250,8 @@ class CatalogReader:
             state = self._store.mark()
             project = self._opened = work.project
             catalog = make_catalog(work, environment, partial(self._note, "Queries followed", len(project.models)))
-            shown, view = self._store.environments.all(), catalog_view(catalog)
-            return CatalogSnapshot(view, project, catalog, shown, files, state, _next_due_time(work), _due_mark(work))
+            shown = self._store.environments.all()
+            return CatalogSnapshot(project, catalog, shown, files, state, _next_due_time(work), _due_mark(work))
 
     def _note(self, step: str, total: int, done: int) -> None:
         self._progress = Progress(step, done, total)

@@ -7,10 +7,11 @@ rows of what it reads. Where a query cannot be followed column by column, all th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
+from typing import NamedTuple
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph, graph_of
@@ -39,8 +40,7 @@ class How(StrEnum):
     EVERY_COLUMN = "every_column"  # unknown, so every column may depend on every other
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """A column of a model or of another table; ROWS and ALL are used where no single column can be named."""
 
     model: str
@@ -51,8 +51,7 @@ class Node:
         return self.model == other.model and (self.column == other.column or ALL in (self.column, other.column))
 
 
-@dataclass(frozen=True)
-class Edge:
+class Edge(NamedTuple):
     """The source goes into the target."""
 
     source: Node
@@ -305,7 +304,7 @@ def _walk_edges(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: 
             near, far = (edge.source, edge.target) if downstream else (edge.target, edge.source)
             if not near.meets(node):
                 continue
-            path_edges[replace(edge, source=node) if downstream else replace(edge, target=node)] = None
+            path_edges[edge._replace(source=node) if downstream else edge._replace(target=node)] = None
             if far not in reached_nodes:
                 reached_nodes.add(far)
                 waiting.append(far)

@@ -35,7 +35,7 @@ class UiState:
 
     def pages(self, snapshot: CatalogSnapshot) -> CatalogPages:
         """Return the pages of a catalog, prepared once."""
-        name = snapshot.view.environment
+        name = snapshot.catalog.environment
         cached_catalog = self._catalogs.get(name)
         if cached_catalog is None or cached_catalog[0] is not snapshot:
             cached_catalog = snapshot, CatalogPages(snapshot.catalog)

@@ -59,7 +59,7 @@ def list_audits(context: Context, _: Annotated[NoQuery, Query()]) -> CheckList:
     last = {(one.model, one.name): one for one in reversed(context.checks.list("audit"))}
     rows = (
         CheckRow(name=audit.name, model=row.name, last=last.get((row.name, audit.name)))
-        for row in context.reader.read().view.models
+        for row in context.reader.read().models.values()
         for audit in row.audits
     )
     return CheckList(checks=tuple(sorted(rows, key=lambda row: (row.model, row.name))))

@@ -136,7 +136,7 @@ def filter_models(snapshot: CatalogSnapshot, query: ModelsQuery) -> list[Catalog
     words = query.q.lower().split()
     return [
         row
-        for row in snapshot.view.models
+        for row in snapshot.models.values()
         if (names is None or row.name in names)
         and query.owner in ("", row.owner)
         and (not query.tag or query.tag in row.tags)
@@ -156,12 +156,12 @@ def _select_models(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] |
 def _model_page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
     rows = filter_models(snapshot, query)
     return ModelPage(
-        environment=snapshot.view.environment,
+        environment=snapshot.catalog.environment,
         total=len(rows),
         limit=query.limit,
         offset=query.offset,
         models=tuple(_summarize_model(row) for row in rows[query.offset : query.offset + query.limit]),
-        unopened=tuple(dict.fromkeys(file.path for file in snapshot.view.unopened)),
+        unopened=tuple(dict.fromkeys(model.place.path for model in snapshot.catalog.unopened)),
     )
 
 

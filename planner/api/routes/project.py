@@ -92,7 +92,7 @@ def meta(request: Request, context: Context, _: Nothing) -> Meta:
     return Meta(
         version=mergeplan_version(),
         contract=VERSION,
-        project=snapshot.view.project,
+        project=snapshot.catalog.project,
         mode=context.access.mode,
         scope=principal.scope if mode_scope.includes(principal.scope) else mode_scope,
         edit=context.edit,
