@@ -42,6 +42,7 @@ from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.naming import quote_column
 
 HIDDEN = "(redacted)"  # what Spark shows in place of an option that may be a secret
+LIMITED_TEXT = re.compile(r"\b(?:var)?char\(\d+\)", re.IGNORECASE)
 BATCH = re.compile(r"mergeplan-[0-9a-f]{32}")
 FORMER = "before"  # where the partitions of a batch pointed before it
 BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
@@ -196,12 +197,10 @@ class HiveFiles:
         return location.resolve_property(rows[0][1])
 
     def _read_location(self, table: Table, place: str) -> Frame:
-        hidden = [
-            f"{quote_column(partition_column.column)} {partition_column.type}"
-            for partition_column in table.partition_columns
-            if partition_column.hidden
-        ]
-        ddl = ", ".join([*(f"{quote_column(column.name)} {column.type}" for column in table.columns), *hidden])
+        columns = [(column.name, column.type) for column in table.columns]
+        columns += [(part.column, part.type) for part in table.partition_columns if part.hidden]
+        # Files are read as no other type of text.
+        ddl = ", ".join(f"{quote_column(name)} {LIMITED_TEXT.sub('string', kind)}" for name, kind in columns)
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
 
     def _append_rows(self, table: Table, frame: Frame, place: str) -> Written:

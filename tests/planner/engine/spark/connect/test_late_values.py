@@ -19,7 +19,7 @@ from mergeplan.planner.model.model import Column
 from tests.conftest import FORMAT
 from tests.planner.engine.spark.connect.test_reattach import settings
 
-COLUMNS = (Column("at", "timestamp"), Column("c", "string"))
+COLUMNS = (Column("at", "timestamp"), Column("c", "varchar(3)"))
 PLAIN = Table("phys.plain", COLUMNS, format=FORMAT or "parquet")
 BY_C = Table(
     "phys.by_c", COLUMNS, format=FORMAT or "parquet", parts=(PartitionColumn("c", "string", "c", False),), listed=True
