@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from mergeplan.planner.state.leases import Lease, _update_lease
 from mergeplan.planner.state.store import StateStore
 
 _OPENED: list[StateStore] = []
@@ -17,3 +20,10 @@ def close_stores() -> None:
     """Close what `open_store` opened: Python 3.13 reports a connection that nobody closed, in a later test."""
     while _OPENED:
         _OPENED.pop().close()
+
+
+def take_lease_over(store: StateStore, name: str) -> None:
+    """Let a lease expire, as if its holder slept, and give it to another process."""
+    with store.leases._database.writing() as tx:
+        tx.execute(_update_lease(tx, name).values(expires_at=tx.now() - timedelta(seconds=1)))
+    assert isinstance(store.leases._take_lease(name, "another process", ttl=600), Lease)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mergeplan.planner.apply.outcome import Outcome
-from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.apply.physical_tables import hold_table
 from mergeplan.planner.engine.protocol import Engine, Standing, ViewText
 from mergeplan.planner.errors import LeaseHeld, Refused
 from mergeplan.planner.naming import quote_column, quote_name
@@ -106,7 +106,7 @@ def _undo_adoption(store: StateStore, engine: Engine, saved_plan: SavedPlan) -> 
         return []  # its views are partly swapped: it can be neither finished nor undone now
     recorded_tables = store.tables.all()
     for name in saved_plan.options["adopted"]:
-        with store.leases.hold(table_lease(name), "adoption", wait=60):
+        with hold_table(store, engine, name, "adoption", wait=60):
             if name in recorded_tables:
                 engine.tables.drop(name)
                 store.tables.forget([name])

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from mergeplan.planner.apply.events import Emit, TableDropped
-from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.apply.physical_tables import hold_table
 from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import LeaseHeld
@@ -112,13 +112,13 @@ def _drop_all(
     """
     for name in doomed_tables:
         try:
-            with store.leases.hold(table_lease(name), "the janitor") as lease:
+            with hold_table(store, engine, name, "the janitor") as lease:
                 if not store.tables.mark_garbage(name, lease=lease, seen_generation=seen_generation):
                     return False
                 engine.tables.drop(name)
-                store.tables.forget([name])
+                store.tables.forget([name], lease=lease)
         except LeaseHeld:
-            continue  # a process is writing it, and so needs it
+            continue  # a process is writing it, and so needs it, or took over while this one was suspended
         dropped_tables.append(name)
         emit(TableDropped(name))
     return True

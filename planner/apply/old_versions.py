@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.apply.physical_tables import hold_table
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import LeaseHeld, QueryError
 from mergeplan.planner.model.table_format import TABLE_FORMATS
@@ -54,7 +54,7 @@ def remove_old_versions(store: StateStore, engine: Engine, keep: timedelta, now:
     removed, kept_tables = list[str](), list(planned.kept)
     for name in planned.removed:
         try:
-            with store.leases.hold(table_lease(name), "the janitor"):
+            with hold_table(store, engine, name, "the janitor"):
                 # A process that clones a table holds its lease until the clone is recorded: none can come from here on.
                 if reason := reason_to_keep(name, store.tables.all(), views):
                     kept_tables.append(Kept(name, reason))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.engine.table import Table, time_partitioning
@@ -14,6 +16,7 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.model.table_order import is_too_long
 from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import BATCH, parts_of
 
@@ -23,6 +26,16 @@ NOTHING: Mapping[str, Timeline] = {}
 
 def table_lease(table: str) -> str:
     return f"{LEASE}{table}"
+
+
+@contextmanager
+def hold_table(store: StateStore, engine: Engine, table: str, holder: str, *, wait: float = 0.0) -> Iterator[Lease]:
+    """Hold a table's lease; within the context this thread changes no table once the lease is lost."""
+    with (
+        store.leases.hold(table_lease(table), holder, wait=wait) as lease,
+        engine.guarding(partial(store.leases.check, lease)),
+    ):
+        yield lease
 
 
 def physical_table(snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:

@@ -6,8 +6,8 @@ Whatever concerns the catalog (schemas, views, drops) is done on the project's o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -84,6 +84,13 @@ class Gateways:
     def is_lost(self) -> bool:
         """True when the Spark of any open gateway is lost."""
         return any(engine.is_lost for engine in self.open_engines())
+
+    @contextmanager
+    def guarding(self, check: Callable[[], None]) -> Iterator[None]:
+        with ExitStack() as stack:
+            for engine in self.open_engines():
+                stack.enter_context(engine.guarding(check))
+            yield
 
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
         return self._own.reattaching(operations)

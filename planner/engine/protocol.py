@@ -377,6 +377,9 @@ class Engine(Protocol):
     def is_lost(self) -> bool:
         """True when its Spark ended, ran out of memory or stopped answering: only a new engine can go on."""
 
+    def guarding(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `check` before each step by which this thread changes a table within the context; it may raise."""
+
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
         """Return a context in which this thread's writes are recorded, if Spark continues them without us.
 

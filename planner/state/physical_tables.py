@@ -122,8 +122,10 @@ class PhysicalTables:
             drop_contents(tx, table)
             return True
 
-    def forget(self, tables: Collection[str]) -> None:
+    def forget(self, tables: Collection[str], *, lease: Lease | None = None) -> None:
         with self._database.writing() as tx:
+            if lease:
+                check_lease(tx, lease)
             for chunk in split_chunks(sorted(tables)):
                 for table, column in (
                     (t.physical_tables, t.physical_tables.c.name),  # first: whoever writes the others locks its row

@@ -35,6 +35,7 @@ IMPORTED = (
     "mergeplan.planner.cli.verbs.environments",
     "mergeplan.planner.cli.verbs.plan",
     "mergeplan.planner.cli.verbs.run",
+    "mergeplan.planner.cli.verbs.upkeep",
 )
 WARM = """
 import sys
@@ -234,6 +235,7 @@ class _Counted:
 def _child(asked: dict[str, Any]) -> int:
     """What a fork does: a verb, in a session of its own, with its output in files."""
     from mergeplan.planner.cli.main import VERBS, run
+    from mergeplan.planner.engine.spark.sessions import Sessions
     from mergeplan.planner.engine.spark.spark_catalog import SparkCatalog
     from mergeplan.planner.engine.spark.spark_tables import SparkTables
     from mergeplan.planner.state import (
@@ -248,8 +250,9 @@ def _child(asked: dict[str, Any]) -> int:
     )
 
     killable = (
-        SparkCatalog, SparkTables, contents.KnownContents, costs.Costs, environments.Environments, intervals.Intervals,
-        physical_tables.PhysicalTables, plans.Plans, promotions.Promotions, restatements.Restatements,
+        Sessions, SparkCatalog, SparkTables, contents.KnownContents, costs.Costs, environments.Environments,
+        intervals.Intervals, physical_tables.PhysicalTables, plans.Plans, promotions.Promotions,
+        restatements.Restatements,
     )  # fmt: skip
     os.setsid()
     os.chdir(asked["folder"])

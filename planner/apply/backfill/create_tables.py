@@ -10,7 +10,7 @@ from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.table_columns import columns_that_go_on, table_columns
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import Emit, Stage, StageSkipped, StageStarted, TableCreated
-from mergeplan.planner.apply.physical_tables import missing_tables, physical_table, table_lease
+from mergeplan.planner.apply.physical_tables import hold_table, missing_tables, physical_table
 from mergeplan.planner.engine.formats.conditions import interval_condition
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.engine.table import Table
@@ -101,7 +101,7 @@ class Creation:
 
     def _create_table(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         name, layout, model = snapshot.table, self.layout, snapshot.model
-        with self.store.leases.hold(table_lease(name), self.holder, wait=60) as lease:
+        with hold_table(self.store, self.engine, name, self.holder, wait=60) as lease:
             recorded_table = self.store.tables.get(name)
             if recorded_table and recorded_table.garbage:
                 self.engine.tables.drop(name)  # what the janitor began but did not finish
@@ -130,8 +130,8 @@ class Creation:
         new, old, forward, store = change.new, change.old, change.forward, self.store
         assert new and old and forward
         with (
-            store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease,
-            store.leases.hold(table_lease(old.table), self.holder, wait=60),
+            hold_table(store, self.engine, new.table, self.holder, wait=60) as lease,
+            hold_table(store, self.engine, old.table, self.holder, wait=60),
             locate_query_errors(new.model),
         ):
             record = store.tables.get(old.table)
@@ -162,7 +162,10 @@ class Creation:
         a partition whose folder has another name.
         """
         store = self.store
-        with store.leases.hold(table_lease(new.table), self.holder, wait=60) as lease, locate_query_errors(new.model):
+        with (
+            hold_table(store, self.engine, new.table, self.holder, wait=60) as lease,
+            locate_query_errors(new.model),
+        ):
             table = physical_table(new, columns)
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
             self.engine.tables.take_over(table, adoption.place, adoption.rows)

@@ -22,7 +22,7 @@ from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
 from mergeplan.planner.apply.backfill.work import Filled, FoundRows, batches_of, not_ready
 from mergeplan.planner.apply.backfill.write_batch import Batch, take_back, write_batch
 from mergeplan.planner.apply.events import AuditRan, BatchDone, Emit, ModelStarted, ModelUpToDate, TableAwaited
-from mergeplan.planner.apply.physical_tables import physical_table, table_lease
+from mergeplan.planner.apply.physical_tables import hold_table, physical_table, table_lease
 from mergeplan.planner.apply.promotion.conflicts import retry_on_conflict
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.engine.protocol import Engine, Written
@@ -97,7 +97,8 @@ class TableWriter:
                     self._keep_rows(task, todo[0], lease)
                 else:
                     table = physical_table(snapshot, recorded_table.columns)
-                    as_recorded(self.engine, table, snapshot.model, loaded)
+                    with self.engine.guarding(partial(self.store.leases.check, lease)):
+                        as_recorded(self.engine, table, snapshot.model, loaded)
                     self._fill_batches(task, table, todo, lease, loaded)
                     if inputs:
                         self.store.contents.record_inputs(snapshot.table, inputs, lease=lease)
@@ -195,7 +196,8 @@ class TableWriter:
         if snapshot.model.is_order_dependent:
             loaded_time = self.store.intervals.load_timelines([table.name])[table.name]
             copied = copied and not loaded_time
-        with self._slots, locate_query_errors(snapshot.model):
+        guard = self.engine.guarding(partial(self.store.leases.check, lease))
+        with self._slots, locate_query_errors(snapshot.model), guard:
             self._raise_if_cancelled()
             started = time.monotonic()
             self._check_sources(task, copied)
@@ -254,7 +256,7 @@ class TableWriter:
         if task.adopts or not task.snapshot.model.is_order_dependent:
             return self._write_copy(table, sql, interval)
         model = task.snapshot.model
-        with self.store.leases.hold(table_lease(task.copied_from), self.holder, wait=COPYING):
+        with hold_table(self.store, self.engine, task.copied_from, self.holder, wait=COPYING):
             if self.store.intervals.load_timelines([task.copied_from])[task.copied_from] != task.copies:
                 raise PlanMoved(f"The table `{task.copied_from}` was written meanwhile.", hint="Plan again.")
             as_recorded(self.engine, replace(table, name=task.copied_from), model, task.copies)

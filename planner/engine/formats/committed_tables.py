@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from mergeplan.planner.engine.formats.conditions import ALL, range_condition
 from mergeplan.planner.engine.formats.definition import sort_frame
 from mergeplan.planner.engine.protocol import Written
-from mergeplan.planner.engine.spark.quoting import literal
-from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
+from mergeplan.planner.engine.spark.session import Frame, aggregate_rows
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.naming import quote_column
+
+COUNTED = {"rows": "count(1)"}
 
 
 class CommittedTables(ABC):
@@ -29,11 +32,9 @@ class CommittedTables(ABC):
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
         by = table.partitioning
         assert by is not None
-        values = f"collect_set(cast({quote_column(by.column)} as string))"
-        frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)", parts=values)
-        self._overwrite_rows(table, frame, range_condition(by, *by.bounds(interval)))
-        metrics = observed()
-        return Written(metrics.get("rows", 0), tuple(sorted(metrics.get("parts", ()))))
+        aggregates = {**COUNTED, "parts": f"collect_set(cast({quote_column(by.column)} as string))"}
+        values = self._write_rows(table, frame, range_condition(by, *by.bounds(interval)), aggregates)
+        return Written(values["rows"], tuple(sorted(values["parts"])))
 
     def replace_partitions(
         self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
@@ -63,9 +64,26 @@ class CommittedTables(ABC):
         """Return the mark of a batch's commit: the batch, and the version of the table that it follows."""
 
     def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> Written:
-        frame, observed = self._sessions.current.observe(sort_frame(table, frame), rows="count(1)")
+        return Written(self._write_rows(table, frame, where, COUNTED, mark)["rows"])
+
+    def _write_rows(
+        self, table: Table, frame: Frame, where: str | None, aggregates: Mapping[str, str], mark: str = ""
+    ) -> dict[str, Any]:
+        """Replace rows in one commit, and return aggregates (Spark SQL) over the new ones.
+
+        Without a condition there is only their number.
+        """
+        frame, observed = self._sessions.current.observe(sort_frame(table, frame), **aggregates)
         self._overwrite_rows(table, frame, where, mark)
-        return Written(observed().get("rows", 0))
+        if values := observed():
+            return values
+        if where is None:
+            return {"rows": self._count_added(table.name)}
+        return aggregate_rows(self._run(f"SELECT * FROM {quote_name(table.name)} WHERE {where}"), aggregates)
+
+    @abstractmethod
+    def _count_added(self, name: str) -> int:
+        """Return the number of rows that the last commit wrote."""
 
     @abstractmethod
     def _overwrite_rows(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:

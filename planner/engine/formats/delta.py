@@ -174,6 +174,10 @@ class Delta(CommittedTables):
         else:
             writer.overwrite(self._sessions.current.condition(where))
 
+    def _count_added(self, name: str) -> int:
+        history = self._run(f"DESCRIBE HISTORY {quote_name(name)} LIMIT 1")
+        return int(history.selectExpr("operationMetrics['numOutputRows']").collect()[0][0] or 0)
+
     def _last_merge(self, name: str) -> LastMerge:
         history = self._read_history(name, RECENT)
         if self._find_own_commit(name, history) is None and len(history) == RECENT:

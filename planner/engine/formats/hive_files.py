@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
@@ -33,7 +33,7 @@ from mergeplan.planner.engine.formats.shared_files import let_go, share_files
 from mergeplan.planner.engine.protocol import Expiry, Written
 from mergeplan.planner.engine.spark.described import Described, describe_table
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
-from mergeplan.planner.engine.spark.session import Frame
+from mergeplan.planner.engine.spark.session import Frame, aggregate_rows
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
@@ -42,6 +42,7 @@ from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.naming import quote_column
 
 HIDDEN = "(redacted)"  # what Spark shows in place of an option that may be a secret
+LIMITED_TEXT = re.compile(r"\b(?:var)?char\(\d+\)", re.IGNORECASE)
 BATCH = re.compile(r"mergeplan-[0-9a-f]{32}")
 FORMER = "before"  # where the partitions of a batch pointed before it
 BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
@@ -196,12 +197,10 @@ class HiveFiles:
         return location.resolve_property(rows[0][1])
 
     def _read_location(self, table: Table, place: str) -> Frame:
-        hidden = [
-            f"{quote_column(partition_column.column)} {partition_column.type}"
-            for partition_column in table.partition_columns
-            if partition_column.hidden
-        ]
-        ddl = ", ".join([*(f"{quote_column(column.name)} {column.type}" for column in table.columns), *hidden])
+        columns = [(column.name, column.type) for column in table.columns]
+        columns += [(part.column, part.type) for part in table.partition_columns if part.hidden]
+        # Files are read as no other type of text.
+        ddl = ", ".join(f"{quote_column(name)} {LIMITED_TEXT.sub('string', kind)}" for name, kind in columns)
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
 
     def _append_rows(self, table: Table, frame: Frame, place: str) -> Written:
@@ -210,18 +209,15 @@ class HiveFiles:
         The rows go to the location and not to the table: a late process, after another one has repointed the table,
         only leaves files that nothing reads.
         """
-        frame, observed = self._sessions.current.observe(frame, rows="count(1)")
         self._sessions.check()
-        _frame_writer(table, sort_frame(table, frame)).mode("append").save(place)
-        return Written(observed().get("rows", 0))
+        return Written(self._save_rows(table, frame, place, {"rows": "count(1)"}, mode="append")["rows"])
 
     def _replace_all(self, table: Table, frame: Frame, batch: str) -> Written:
-        frame, observed = self._sessions.current.observe(frame, rows="count(1)")
         self._sessions.check()
-        _frame_writer(table, sort_frame(table, frame)).partitionBy(*partition_names(table)).save(batch)
+        values = self._save_rows(table, frame, batch, {"rows": "count(1)"})
         self._sessions.check()
         self._run(f"ALTER TABLE {quote_name(table.name)} SET LOCATION {literal(batch)}")
-        return Written(observed().get("rows", 0))
+        return Written(values["rows"])
 
     def _replace_listed(self, table: Table, frame: Frame, takes: Callable[[Spec], bool]) -> tuple[int, frozenset[Spec]]:
         """Write rows aside, a folder per partition, and point the partitions there.
@@ -242,13 +238,19 @@ class HiveFiles:
     def _write_aside(self, table: Table, frame: Frame, batch: str) -> tuple[int, frozenset[Spec], frozenset[Spec]]:
         """Write rows into a folder per partition; return their number, their partitions and the catalog's."""
         self._sessions.check()
-        observing = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
-        frame, observed = self._sessions.current.observe(frame, **observing)
-        _frame_writer(table, sort_frame(table, frame)).partitionBy(*partition_names(table)).save(batch)
-        metrics = observed()
-        written = specs_of(metrics.get("parts", ()))
+        aggregates = {"rows": "count(1)", "parts": specs_seen(table.partition_columns)}
+        values = self._save_rows(table, frame, batch, aggregates)
         self._sessions.check()
-        return metrics.get("rows", 0), written, catalog_partitions(self._run, table)
+        return values["rows"], specs_of(values["parts"]), catalog_partitions(self._run, table)
+
+    def _save_rows(
+        self, table: Table, frame: Frame, folder: str, aggregates: Mapping[str, str], *, mode: str = "error"
+    ) -> dict[str, Any]:
+        """Write rows into a folder, and return aggregates (Spark SQL) over them."""
+        frame, observed = self._sessions.current.observe(frame, **aggregates)
+        writer = _frame_writer(table, sort_frame(table, frame)).mode(mode)
+        writer.partitionBy(*partition_names(table)).save(folder)
+        return observed() or aggregate_rows(self._read_location(table, folder), aggregates)
 
     def _write_nothing(self, table: Table, folder: str) -> None:
         nothing = self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false").drop(*partition_names(table))

@@ -156,6 +156,11 @@ class Iceberg(CommittedTables):
         else:
             writer.overwrite(self._sessions.current.condition(where))
 
+    def _count_added(self, name: str) -> int:
+        snapshots = f"SELECT * FROM {quote_name(name)}.snapshots ORDER BY committed_at DESC LIMIT 1"
+        rows = self._run(snapshots).selectExpr("summary['added-records']").collect()
+        return int(rows[0][0] or 0) if rows else 0
+
     def _last_merge(self, name: str) -> LastMerge:
         return _last_merge(*self._read_snapshots(name))
 

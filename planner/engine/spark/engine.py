@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -62,6 +62,9 @@ class SparkEngine:
     def is_lost(self) -> bool:
         """True when its Spark ended, ran out of memory or stopped answering: only a new engine can go on."""
         return self._sessions.is_lost or self._shared.has_ended
+
+    def guarding(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+        return self._sessions.guarding(check)
 
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
         return self._sessions.reattaching(operations)

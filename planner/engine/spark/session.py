@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -58,7 +58,10 @@ class EngineSession(Protocol):
         """Return the frame of a statement."""
 
     def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
-        """Return the frame with aggregates (Spark SQL) computed on the way, and a function for their values."""
+        """Return the frame with aggregates (Spark SQL) computed on the way, and a function for their values.
+
+        The function returns {} if Spark does not report them.
+        """
 
     def condition(self, sql: str) -> Any:
         """Return a condition on rows (Spark SQL) as the writers of frames take it."""
@@ -110,6 +113,11 @@ class EngineSession(Protocol):
 
     def close(self) -> None:
         """Release the Spark."""
+
+
+def aggregate_rows(frame: Frame, aggregates: Mapping[str, str]) -> dict[str, Any]:
+    values = frame.selectExpr(*(f"{sql} AS `{name}`" for name, sql in aggregates.items())).collect()
+    return dict(values[0].asDict())
 
 
 @contextmanager

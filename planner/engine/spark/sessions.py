@@ -59,6 +59,20 @@ class Sessions:
         finally:
             self._thread.operations = None
 
+    @contextmanager
+    def guarding(self, check: Callable[[], None]) -> Iterator[None]:
+        outer = self._guards
+        self._thread.guards = (*outer, check)
+        try:
+            yield
+        finally:
+            self._thread.guards = outer
+
+    @property
+    def _guards(self) -> tuple[Callable[[], None], ...]:
+        guards: tuple[Callable[[], None], ...] = getattr(self._thread, "guards", ())
+        return guards
+
     @property
     def attempt(self) -> str:
         """The name (32 hex digits) of a write: of the operation that it is, or a new one."""
@@ -170,11 +184,11 @@ class Sessions:
         try:
             self.current.enter(self._era_tag(era))
             yield
-            self.check()
+            self._raise_if_cancelled()
         except Exception as error:
             if not is_spark(error):
                 raise
-            self.check()
+            self._raise_if_cancelled()
             reason = translate_error(error, sql)
             self.is_lost |= isinstance(reason, SparkUnavailable)
             raise reason from None
@@ -186,7 +200,15 @@ class Sessions:
                     del self._under_way[era]
 
     def check(self) -> None:
-        """Raise Cancelled if this thread's statement was cancelled; call it before each step that cannot be undone."""
+        """Raise Cancelled if this thread's statement was cancelled, or what a guard of its writes raises.
+
+        Call it before each step that cannot be undone.
+        """
+        self._raise_if_cancelled()
+        for guard in self._guards:
+            guard()
+
+    def _raise_if_cancelled(self) -> None:
         if self._thread.era != self._era:
             raise Cancelled("the query was cancelled.")
 

@@ -54,6 +54,7 @@ class SparkTables:
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         with self._sessions.statement():
+            self._sessions.check()
             self._format_tables(table.format).take_over(table, old, rows)
 
     def replace(self, table: Table, sql: str, *, is_fresh: bool = False) -> Written:
@@ -94,6 +95,7 @@ class SparkTables:
             return cast_frame(table, self._sessions.query(sql))
 
         with self._sessions.statement(sql):
+            self._sessions.check()
             return self._format_tables(table.format).overwrite(table, rows, batch_id)
 
     def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
@@ -107,6 +109,7 @@ class SparkTables:
             else None
         )
         with self._sessions.statement():
+            self._sessions.check()
             return self._format_tables(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
     def unmerge(self, table: Table, batch_id: str) -> None:
@@ -116,6 +119,7 @@ class SparkTables:
         """
         with self._sessions.statement():
             description = describe_table(self._sessions, table.name)
+            self._sessions.check()
             self._format_tables(description.format if description else table.format).unmerge(table, batch_id)
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
@@ -181,6 +185,7 @@ class SparkTables:
             description = describe_table(self._sessions, name)
             if description is None or description.is_view:
                 return Expiry()
+            self._sessions.check()
             return self._format_tables(description.format).expire(name, keep, now)
 
     def drop(self, name: str) -> None:
@@ -188,6 +193,7 @@ class SparkTables:
             description = describe_table(self._sessions, name)
             if description is None:
                 return
+            self._sessions.check()
             if description.is_view:
                 self._sessions.run(f"DROP VIEW IF EXISTS {quote_name(name)}")
                 return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,8 +17,10 @@ from mergeplan.planner.engine.table import Table
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
+from tests.stores import take_lease_over
 
 pytestmark = pytest.mark.usefixtures("state_url")  # on both databases
 ID = (Column("id", "int"),)
@@ -37,6 +41,9 @@ class Quiet:
     @property
     def catalog(self) -> Quiet:
         return self
+
+    def guarding(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def drop(self, name: str) -> None:
         self.dropped.append(name)
@@ -220,6 +227,28 @@ def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkE
 
     assert events == [TableDropped(A1.table)]
     assert engine.catalog.objects("mergeplan__s") == {"s__a__v2"}
+
+
+def test_a_janitor_that_slept_drops_no_table_that_was_built_again_meanwhile(
+    store: StateStore, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for each in (A1, A2):
+        engine.tables.create(Table(each.table, ID))
+    promote_to(store, engine, "prod", A1)
+    promote_to(store, engine, "prod", A2)
+    mark = store.tables.mark_garbage
+
+    def sleep_after_mark(table: str, *, lease: Lease, seen_generation: int) -> bool:
+        marked = mark(table, lease=lease, seen_generation=seen_generation)
+        take_lease_over(store, lease.name)
+        store.tables.register(table, ID)
+        return marked
+
+    monkeypatch.setattr(store.tables, "mark_garbage", sleep_after_mark)
+
+    assert sweep_tables(store, engine, now() + 15 * DAY, emit=ignore_event) == ()
+    assert engine.catalog.objects("mergeplan__s") == {"s__a__v1", "s__a__v2"}
+    assert A1.table in store.tables.all()
 
 
 def test_nothing_known_means_nothing_to_do(store: StateStore, quiet: Engine) -> None:

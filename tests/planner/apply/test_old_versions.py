@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -60,6 +62,9 @@ class Lake:
 
     def swap_view(self, view: ViewText) -> bool:
         return True
+
+    def guarding(self, check: Callable[[], None]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         self.asked.append((name, keep))

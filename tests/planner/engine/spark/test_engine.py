@@ -359,6 +359,18 @@ def test_a_merge_into_rows_that_lie_in_the_table_itself_can_be_taken_back(engine
     assert engine.fetch(f"SELECT id FROM {ORDERS.name}").rows == ((1,),)
 
 
+def test_a_merge_of_texts_of_a_length_can_be_repeated(engine: SparkEngine) -> None:
+    table = replace(ORDERS, columns=(Column("id", "bigint"), Column("name", "struct<a:varchar(3),b:char(2)>")))
+    engine.tables.create(table)
+    engine.tables.replace(table, "SELECT 1 id, named_struct('a', 'x', 'b', 'y') name")
+
+    for _ in range(2):
+        merge = "SELECT * FROM {0} UNION ALL SELECT 2, named_struct('a', 'z', 'b', 'z')"
+        engine.tables.merge(table, merge.format, "0123456789abcdef")
+
+    assert column(engine, f"SELECT name.a || name.b FROM {ORDERS.name} ORDER BY 1") == ["xy ", "zz "]
+
+
 @pytest.mark.parametrize(
     "table",
     prove_rest(
