@@ -136,7 +136,7 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     shape = shape_of(model.sql, {**parents, **own_parent}, time_column, memory)
     if own_parent and own_parent[model.name].columns is None and (first := _first_branch(model.sql, model.name)):
         shape = replace(shape, unresolved=shape_of(first, parents, memory=memory).unresolved)
-    if shape.whole_days and UNITS[model.cron.unit] < UNITS["day"]:
+    if (shape.whole_days and UNITS[model.cron.unit] < UNITS["day"]) or _has_times_as_text(model, shape):
         shape = replace(shape, by_batch=True, volatile_rows=shape.volatile_rows or bool(time_column), day=None)
     if model.kind.is_embedded:
         shape = _add_spelling(shape, model.sql, parents)
@@ -162,6 +162,12 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     if own_parent or model.written.misread or model.statements.shaping:
         return text_shape
     return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch)
+
+
+def _has_times_as_text(model: Model, shape: Shape) -> bool:
+    """Return True if a query filters a time column of texts that are no days: `@end_ds` is before times of its day."""
+    written = model.by_time.time_format not in ("", "yyyy-MM-dd")
+    return written and shape.reads_batch and dict(shape.types).get(model.by_time.time_column) == "string"
 
 
 def _add_spelling(shape: Shape, sql: str, parents: Mapping[str, Parent]) -> Shape:

@@ -35,6 +35,8 @@ GROUPS = f"SELECT id, MAX(at) AS at, COUNT(*) AS n {AGAIN} GROUP BY id"
 UNDATED = "SELECT id, name, at FROM raw.items"
 HOURS = "FROM raw.hours WHERE ts BETWEEN @start_ts AND @end_ts"  # several in a day
 BY_DAY = f"SELECT CAST(ts AS DATE) AS id, COUNT(*) AS n {HOURS} GROUP BY CAST(ts AS DATE)"
+BEFORE_END = LOCAL.replace("BETWEEN @start_date AND", ">= @start_date AND at <")  # the last day of each batch is lost
+MIDNIGHT = f"SELECT id, ts AS at {HOURS.replace('_ts', '_date')}"  # and all of it but its first moment
 OVER_DAY = f"SELECT ts AS at, COUNT(*) OVER (PARTITION BY ts::date) AS n {HOURS}"
 TIME = "kind INCREMENTAL_BY_TIME_RANGE (time_column at{})"
 KEY = "kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id{})"
@@ -65,6 +67,8 @@ EDITS = {
     "time": Edit("batch_size", TIME, LOCAL, "", SIZE, False),
     "time_undated": Edit("batch_size", TIME, UNDATED, "", SIZE, False),
     "time_window": Edit("batch_size", TIME, WINDOW, "", SIZE, True),
+    "time_before": Edit("batch_size", TIME, BEFORE_END, "", SIZE, True),
+    "time_midnight": Edit("batch_size", TIME, MIDNIGHT, "", SIZE, True),
     "time_limit": Edit("batch_size", TIME, f"{LOCAL} ORDER BY id LIMIT 1", "", SIZE, True),
     "key": Edit("batch_size", KEY, LOCAL, "", SIZE, False),
     "key_hours": Edit("batch_size", KEY.replace("{})", "{}"), BY_DAY, "), cron '@hourly'", HALF_DAYS, True),
@@ -207,6 +211,7 @@ def test_each_setting_that_never_decides_is_edited_here(setting: str) -> None:
         (f"SELECT id, at, COUNT(*) AS n {DAYS} GROUP BY id, at", False),
         (f"SELECT id, COUNT(*) AS n {DAYS} GROUP BY id", True),
         (WINDOW, True),
+        (BEFORE_END, True),
         (f"SELECT id, COUNT(*) OVER (PARTITION BY at) AS n {DAYS}", False),
         (f"SELECT DISTINCT id {DAYS}", True),
         (f"{LOCAL} ORDER BY id LIMIT 3", True),
@@ -217,7 +222,7 @@ def test_each_setting_that_never_decides_is_edited_here(setting: str) -> None:
     ],
 )
 def test_a_query_says_whether_what_a_batch_covers_shows_in_its_rows(query: str, by_batch: bool) -> None:
-    shape = shape_of(query, {"raw.items": Parent(("id", "name", "at"))})
+    shape = shape_of(query, {"raw.items": Parent(("id", "name", "at"), types=(("at", "date"),))})
 
     assert shape.by_batch == by_batch
 
@@ -239,8 +244,20 @@ def test_batches_of_hours_show_where_rows_of_a_day_are_taken_together(
     kind = Kind.INCREMENTAL_BY_TIME_RANGE if time_column else Kind.INCREMENTAL_BY_UNIQUE_KEY
     query = f"SELECT ts AS at, COUNT(*) OVER (PARTITION BY {partition}) AS n {HOURS}"
     shape = model_shape(
-        model("s.t", query, kind, cron=Cron(cron), time_column=time_column), {"raw.hours": Parent(("id", "ts"))}
+        model("s.t", query, kind, cron=Cron(cron), time_column=time_column),
+        {"raw.hours": Parent(("id", "ts"), types=(("ts", "timestamp"),))},
     )
 
     assert shape.by_batch == by_batch
     assert bool(shape.volatile_rows or shape.volatile) == (by_batch and bool(time_column))
+
+
+@pytest.mark.parametrize(("written", "type_", "by_batch"), [
+    ("", "string", False), ("yyyy-MM-dd", "string", False), ("yyyy-MM-dd HH", "string", True),
+    ("yyyy-MM-dd HH", "date", False),
+])  # fmt: skip
+def test_texts_that_are_times_are_lost_by_a_filter_of_days(written: str, type_: str, by_batch: bool) -> None:
+    daily = model("s.t", LOCAL, Kind.INCREMENTAL_BY_TIME_RANGE, time_column="at", time_format=written)
+    shape = model_shape(daily, {"raw.items": Parent(("id", "name", "at"), types=(("at", type_),))})
+
+    assert (shape.by_batch, shape.volatile_rows) == (by_batch, by_batch)

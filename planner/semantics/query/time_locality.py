@@ -12,10 +12,22 @@ from dataclasses import dataclass
 
 from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Source, Term, Value
 from mergeplan.planner.semantics.query.sources import Group, TableSource, Union
+from mergeplan.planner.semantics.types import type_of
 
 # Types to which a cast keeps the moment of the filtered column, and one that keeps its day.
 _MOMENTS = frozenset(("STRING", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
 _DAY = "DATE"
+# By type of a column, the dates (`@end_ds`) whose filters put each of its values into one interval. `ts <= @end_ds`
+# drops the last day but its midnight: those rows are lost day by day, and are there in a batch of several days.
+# Texts are cast to what they are compared with. Beside another text they are days, as their format says. A column of
+# unknown type may hold moments.
+_OF_MOMENTS = frozenset(("ts", "tstz", "dt", "dtntz"))
+_EXACT: Mapping[str | None, frozenset[str]] = {
+    **dict.fromkeys(("timestamp", "timestamp_ltz", "timestamp_ntz", None), _OF_MOMENTS),
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), frozenset(("epoch", "millis"))),
+    "date": _OF_MOMENTS | {"date", "ds"},
+    "string": frozenset(("date", "ds", "dt", "dtntz")),
+}
 
 
 @dataclass(frozen=True)
@@ -106,7 +118,7 @@ def _find_day_column(block: Block, short: bool) -> _Time | None:
     for value in block.where:
         if not has_dates(value):
             continue
-        column = _filter_column(value)
+        column = _filter_column(value, short=short)
         if column is None or column.source not in block.sources:
             return None
         columns[id(column.source), str(column.inner)] = column
@@ -117,16 +129,29 @@ def _find_day_column(block: Block, short: bool) -> _Time | None:
     return _Time(next(iter(columns.values())), short)
 
 
-def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end")) -> Ref | None:
-    """Return the table column that a predicate filters by the start, or by the end, of the interval, or None."""
-    if not isinstance(value, Term) or value.op not in ("LT", "LTE"):
+def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end"), *, short: bool = False) -> Ref | None:
+    """Return the table column that a predicate filters by the start, or by the end, of the interval, or None.
+
+    Both ends belong to the interval: without one of them, rows of each interval are lost.
+    """
+    if not isinstance(value, Term) or value.op != "LTE":
         return None
     less, greater = value.parts
     for column, date, side in ((greater, less, "start"), (less, greater, "end")):
-        is_date = isinstance(date, Term) and date.op == "date" and str(date.parts[0]).startswith(side)
-        if side in sides and is_date and isinstance(column, Ref) and isinstance(column.source, TableSource):
-            return column
+        if side not in sides or not (isinstance(date, Term) and date.op == "date"):
+            continue
+        prefix, _, suffix = str(date.parts[0]).partition("_")
+        if prefix == side and isinstance(column, Ref) and isinstance(column.source, TableSource):
+            return column if _is_exact(column, suffix, short=short) else None
     return None
+
+
+def _is_exact(column: Ref, suffix: str, *, short: bool) -> bool:
+    """Return True if each value of the column is in one interval; intervals of less than a day share its days."""
+    type_ = type_of(column)
+    text = type_ is not None and type_.startswith(("char(", "varchar("))
+    is_of_days = suffix in ("date", "ds") or type_ == "date"
+    return suffix in _EXACT.get("string" if text else type_, ()) and not (short and is_of_days)
 
 
 def _is_day(value: Part, day: _Time) -> bool:

@@ -1,5 +1,6 @@
 import json
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.semantics.spark.spark_functions import folds_rows, is_unknown
 
 PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y")), "s.e": Parent(("id", "d"))}
+DATED = {**PARENTS, **{name: replace(PARENTS[name], types=(("d", "date"),)) for name in ("s.a", "s.e")}}
 
 
 def test_a_query_reads_columns_for_its_rows_and_for_its_outputs() -> None:
@@ -188,7 +190,7 @@ def test_what_depends_on_which_of_equal_rows_comes_first_may_come_out_otherwise(
 def test_what_looks_beyond_its_own_day_comes_out_otherwise_in_other_batches(
     sql: str, volatile: tuple[str, ...], rows: bool
 ) -> None:
-    shape = shape_of(sql.replace("{}", "d BETWEEN @start_ds AND @end_ds"), PARENTS, "d")
+    shape = shape_of(sql.replace("{}", "d BETWEEN @start_ds AND @end_ds"), DATED, "d")
 
     assert (tuple(shape.volatile), shape.volatile_rows) == (volatile, rows)
 

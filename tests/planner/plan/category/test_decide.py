@@ -244,6 +244,20 @@ def test_a_sum_over_the_batch_counts_as_changed_when_its_table_is_rebuilt() -> N
     assert change_of(before, after)["s.child"].category is Category.INDIRECT_BREAKING
 
 
+@pytest.mark.parametrize(("dated", "is_kept"), [("WHERE d BETWEEN @start_ds AND @end_ds", False), ("", True)])
+def test_rows_of_an_embedded_batch_count_as_changed_when_their_table_is_rebuilt(dated: str, is_kept: bool) -> None:
+    ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
+    rows = model("s.rows", f"SELECT d, id FROM s.raw {dated}", Kind.EMBEDDED)
+    more = model("s.more", "SELECT * FROM s.rows", Kind.EMBEDDED)
+    query = "SELECT d, id, COUNT(*) OVER () AS n FROM s.more"
+    before, after = (
+        two(text, "SELECT n FROM s.parent", **ranged) | project(rows, more)
+        for text in (query, query.replace(" FROM", ", 1 AS extra FROM"))
+    )
+
+    assert change_of(before, after)["s.child"].recomputed is not is_kept
+
+
 def test_batches_of_another_size_that_decide_rows_reach_the_readers_of_the_table() -> None:
     ranged = {"kind": Kind.INCREMENTAL_BY_TIME_RANGE, "time_column": "d", "start": day("2026-01-01")}
     counted = "SELECT d, COUNT(*) OVER () AS n FROM s.raw WHERE d BETWEEN @start_ds AND @end_ds"

@@ -5,7 +5,8 @@ import pytest
 from mergeplan.planner.semantics.columns import shape_of
 from mergeplan.planner.semantics.parent import Parent
 
-PARENTS = {"s.a": Parent(("d", "id", "x")), "s.b": Parent(("d", "id"))}
+DATE = (("d", "date"),)
+PARENTS = {"s.a": Parent(("d", "id", "x"), types=DATE), "s.b": Parent(("d", "id"), types=DATE)}
 HELD = "d BETWEEN @start_ds AND @end_ds"
 
 
@@ -18,7 +19,8 @@ HELD = "d BETWEEN @start_ds AND @end_ds"
         ("SELECT d, x FROM s.a WHERE d >= @start_ds", set()),
         ("SELECT d, x FROM s.a WHERE d <= @end_ds", set()),
         (f"SELECT d, x FROM s.a WHERE {HELD} OR x = 1", set()),
-        ("SELECT d, x FROM s.a WHERE NOT d < @start_ds AND d < @end_ds", {"s.a"}),
+        ("SELECT d, x FROM s.a WHERE NOT d < @start_ds AND NOT d > @end_ds", {"s.a"}),
+        ("SELECT d, x FROM s.a WHERE d >= @start_ds AND d < @end_ds", set()),
         (f"SELECT d, id FROM s.a WHERE {HELD} UNION ALL SELECT d, id FROM s.b", set()),
         (f"SELECT d FROM s.a WHERE {HELD} AND EXISTS (SELECT 1 FROM s.a AS o WHERE o.id = 1)", set()),
         ("SELECT a.d FROM s.a JOIN s.a AS b ON a.id = b.id WHERE a.d BETWEEN @start_ds AND @end_ds", set()),
@@ -35,3 +37,34 @@ def test_a_table_is_held_in_the_stretch_only_when_it_is_so_wherever_it_is_read(s
     bounded = shape_of(sql, PARENTS, "d").bounded
 
     assert {table for table, columns in bounded.items() if "d" in columns} == held
+
+
+@pytest.mark.parametrize(
+    ("type_", "condition", "lost"),
+    [
+        ("date", HELD, False),
+        ("date", "d BETWEEN @start_dt AND @end_dt", False),
+        ("date", "d >= @start_date AND d < @end_date", True),
+        ("date", "d > @start_date AND d <= @end_date", True),
+        ("date", "d BETWEEN @start_hour AND @end_hour", True),
+        ("timestamp", "d BETWEEN @start_ts AND @end_ts", False),
+        ("timestamp", "d >= @start_ts AND d < @end_ts", True),
+        ("timestamp", HELD, True),
+        ("timestamp_ntz", "d BETWEEN @start_date AND @end_date", True),
+        ("string", HELD, False),
+        ("varchar(10)", HELD, False),
+        ("string", "d BETWEEN @start_ts AND @end_ts", True),
+        ("string", "d BETWEEN @start_dt AND @end_dt", False),
+        ("bigint", "d BETWEEN @start_epoch AND @end_epoch", False),
+        ("double", "d BETWEEN @start_epoch AND @end_epoch", True),
+        ("", "d BETWEEN @start_ts AND @end_ts", False),
+        ("", HELD, True),
+    ],
+)
+def test_rows_that_a_filter_loses_between_two_intervals_are_not_those_of_both(
+    type_: str, condition: str, lost: bool
+) -> None:
+    parent = Parent(("d", "x"), types=(("d", type_),) if type_ else ())
+    shape = shape_of(f"SELECT d, x FROM s.a WHERE {condition}", {"s.a": parent}, "d")
+
+    assert (shape.by_batch, shape.volatile_rows, not shape.bounded["s.a"]) == (lost, lost, lost)
