@@ -39,6 +39,7 @@ FILES_HINT = (
     "Load a CSV as a seed, or let a table have the files (`CREATE TABLE raw.items USING parquet LOCATION '...'`)."
 )
 OPERATOR = "the operator can allow it in `functions` of the gateway's `connection`"
+STREAM_HINT = "Write the table's name alone. Rows of streaming tables are read as those of other tables, as a source."
 
 
 def function_refusal(name: str, allowed_names: Collection[str] = ()) -> tuple[str, str] | None:
@@ -58,6 +59,8 @@ def function_refusal(name: str, allowed_names: Collection[str] = ()) -> tuple[st
         return f"`{bare_name}` reads files, and a model of mergeplan reads tables.", FILES_HINT
     if bare_name in CLOSED:
         return _refuse_closed(bare_name)
+    if bare_name == "stream":
+        return "`STREAM` reads a table as a stream, and a model of mergeplan reads tables as a whole.", STREAM_HINT
     schema, _, last = name.rpartition(".")
     if bare_name in OPEN or (last in OF_CATALOGS and schema.rpartition(".")[2] == "system"):
         return None

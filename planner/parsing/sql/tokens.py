@@ -204,16 +204,25 @@ def _check_arguments(source: SourceText, tokens: Tokens) -> None:
             raise source.error(token, f"`{name}` with {excess} is not supported.")
 
 
+def _close_gaps(source: SourceText, tokens: Tokens, what: str) -> Tokens:
+    """Return the tokens without the second of two commas, as SQLMesh reads other dialects; Spark reads no such text."""
+    kept = [*tokens[:1]]
+    for first, second in pairwise(tokens):
+        if not first.token_type is second.token_type is TokenType.COMMA:
+            kept.append(second)
+        elif source.dialect in SPARK:
+            raise source.error(second, f"{what} has two commas in a row.")
+    return kept
+
+
 def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:
     """Return one statement's tokens as a tree; raise ProjectError for a syntax error or forbidden access.
 
     The error is at the line and column of the syntax error, or of the access to anything other than tables.
     """
     _check_size(source, tokens, what)
+    tokens = _close_gaps(source, tokens, what)
     _check_arguments(source, tokens)
-    for first, second in pairwise(tokens):
-        if first.token_type is second.token_type is TokenType.COMMA:
-            raise source.error(second, f"{what} has two commas in a row.")
     try:
         results = parse_statements(tokens, source.text, source.dialect)
     except ParseError as error:

@@ -26,6 +26,7 @@ ROWS = {  # type of a node, or materialization of a model -> the macros of dbt a
     ),
     "contract": re.compile("get_select_subquery|get_column_names"),  # what puts the columns in the contract's order
 }
+_TIME = re.compile(r"current_timestamp\w*|snapshot_get_time")  # of the run, as dbt writes it into a snapshot
 _FIRST = re.compile(r"^[a-z]+__")  # of a macro's name that is dispatched: the adapter
 _MATERIALIZATION = re.compile("materialization_")
 _LAST = re.compile(r"(?<=^materialization_)(\w+)_[a-z]+$")
@@ -50,10 +51,12 @@ class OwnMacros:
         materialized = str(getattr(node.config, "materialized", ""))
         made_by = [ROWS.get(materialized, ROWS[kind])]
         made_by += [ROWS["contract"]] if getattr(getattr(node.config, "contract", None), "enforced", False) else []
+        has_time = kind != "snapshot" or _writes_time(node.config)
         of_dbt = {
             name
             for package, name in self._named
             if package in self._of_dbt and any(pattern.fullmatch(name) for pattern in made_by)
+            if has_time or not _TIME.fullmatch(name)
         }
         of_own = {name for package, name in self._named if package in own_packages and not _MATERIALIZATION.match(name)}
         if changed := (of_own | self._own_materialization(materialized)) & of_dbt:
@@ -75,12 +78,28 @@ class OwnMacros:
 
 def refuse_unlike_snapshot(node: Any, adapter: Any) -> None:
     """Raise CompileError for a snapshot whose rows differ from those that were compared with dbt's."""
-    deletes = getattr(node.config, "hard_deletes", None) or (node.config.extra or {}).get("hard_deletes")
-    if str(getattr(deletes, "value", deletes)) == "new_record" and adapter.type() != "spark":
+    if _hard_deletes(node.config) == "new_record" and adapter.type() != "spark":
         raise CompileError("The result of `hard_deletes: new_record` was compared with that of dbt-spark only")
     equals = getattr(getattr(adapter, "behavior", None), "enable_truthy_nulls_equals_macro", None)
     if isinstance(node.config.unique_key, list) and getattr(equals, "no_warn", False):
         raise CompileError("Keys that are NULL are equal by the flag `enable_truthy_nulls_equals_macro`")
+
+
+def _writes_time(config: Any) -> bool:
+    """Return True for a snapshot whose rows have the time of a run: that of a deleted row, or of all its versions."""
+    has_times = bool(_snapshot_setting(config, "updated_at"))
+    closes = _hard_deletes(config) != "ignore" or bool(_snapshot_setting(config, "invalidate_hard_deletes"))
+    return closes or not has_times
+
+
+def _hard_deletes(config: Any) -> str:
+    deletes = _snapshot_setting(config, "hard_deletes")
+    return str(getattr(deletes, "value", deletes) or "ignore")
+
+
+def _snapshot_setting(config: Any, name: str) -> Any:
+    """Return a setting of a snapshot, which versions of dbt keep at different places."""
+    return getattr(config, name, None) or (getattr(config, "extra", None) or {}).get(name)
 
 
 def _general_name(name: str) -> str:

@@ -90,6 +90,8 @@ def test_a_hook_of_which_nobody_knows_the_rows_refuses_its_model(made: DbtNode, 
     [
         "revoke select on s.t from x",
         "create schema if not exists s",
+        "CREATE BLOOMFILTER INDEX ON TABLE s.t FOR COLUMNS(a OPTIONS (fpp=0.1))",
+        "drop bloomfilter index on s.t for columns(a)",
         "create table if not exists raw.items using parquet location 's3://x/y'",
         "alter table s.t set tblproperties ('a' = 'b')",
         "alter table s.t set tags ('a' = 'b')",

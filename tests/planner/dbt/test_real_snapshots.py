@@ -185,7 +185,6 @@ def test_snapshots_that_are_edited_hold_the_versions_of_dbts_own(
 @pytest.mark.parametrize(
     ("macro", "name"),
     [
-        (CLOCK.replace('{{ var("now") }}', "2026-01-01"), "snapshot_get_time"),
         ("{% macro spark__create_table_as(a, b, c, d='sql') %}x{% endmacro %}", "create_table_as"),
     ],
 )
@@ -201,6 +200,27 @@ def test_a_snapshot_that_own_macros_would_make_is_refused(
 
     (error,) = {node.error for node in project.nodes}
     assert error.startswith(f"It is made by the macro `{name}` of the project's own")
+
+
+DATED = "{% snapshot dated %}{{ config(strategy='check', unique_key='id', check_cols=['name'], updated_at='at') }}"
+DATED += "select * from {{ source('raw', 'people') }}{% endsnapshot %}"
+
+
+@pytest.mark.parametrize("name", ["snapshot_get_time", "current_timestamp", "spark__current_timestamp"])
+def test_an_own_macro_for_the_time_of_a_run_refuses_the_snapshots_that_write_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(PYTHON, str(DBT))
+    root = Path(shutil.copytree(HISTORY, tmp_path / "history"))
+    (root / "macros").mkdir()
+    (root / "macros/clock.sql").write_text(f"{{% macro {name}() %}}to_timestamp('2026-01-01'){{% endmacro %}}")
+    (root / "snapshots/dated.sql").write_text(DATED)
+
+    project = compile_dbt(Folder(root, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
+
+    error = f"It is made by the macro `{name.removeprefix('spark__')}` of the project's own"
+    assert {node.name for node in project.nodes if not node.error} == {"by_time", "dated"}
+    assert all(node.error.startswith(error) for node in project.nodes if node.error)
 
 
 @pytest.mark.parametrize(("namespace", "is_refused"), [("dbt", True), ("dbt_utils", False)])
@@ -219,4 +239,4 @@ def test_a_package_makes_a_snapshot_only_where_dbts_own_macros_are_dispatched_to
 
     project = compile_dbt(Folder(root, Cache(None)), DbtConfig(), os.environ, NO_ISOLATION, Cache(None))
 
-    assert {bool(node.error) for node in project.nodes} == {is_refused}
+    assert {node.name for node in project.nodes if not node.error} == ({"by_time"} if is_refused else {*TABLES})

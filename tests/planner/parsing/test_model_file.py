@@ -90,6 +90,7 @@ def test_a_recursive_cte_may_read_itself() -> None:
 @pytest.mark.parametrize(
     ("dialect", "query", "spark"),
     [
+        ("duckdb", "SELECT 1 AS x,, /* then */ , f.y FROM a.b AS f", "SELECT 1 AS x, f.y FROM a.b AS f"),
         ("duckdb", "SELECT strftime(d, '%Y') AS y FROM a.b", "SELECT DATE_FORMAT(d, 'yyyy') AS y FROM a.b"),
         (
             "postgres",

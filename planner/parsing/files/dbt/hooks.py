@@ -23,6 +23,7 @@ from mergeplan.planner.semantics.spark.spark_settings import is_harmless
 _NAME = r"((?:`[^`]+`|\w+)(?:\.(?:`[^`]+`|\w+))*)"
 HARMLESS = re.compile(  # hooks that shape no row
     r"\s*(?:OPTIMIZE|VACUUM|ANALYZE|GRANT|REVOKE|COMMENT|REFRESH|MSCK\s+REPAIR)\b"
+    r"|\s*(?:CREATE|DROP)\s+BLOOMFILTER\s+INDEX\b"
     r"|\s*CREATE\s+(?:SCHEMA|DATABASE)\s+IF\s+NOT\s+EXISTS\b"
     rf"|\s*ALTER\s+(?:TABLE|VIEW)\s+{_NAME}\s+(?:SET\s+(?:TBLPROPERTIES|TAGS|OWNER\s+TO)|UNSET\s+(?:TBLPROPERTIES|TAGS)"
     r"|OWNER\s+TO|ADD\s+(?:CONSTRAINT\s+\S+\s+)?(?:PRIMARY|FOREIGN)\s+KEY|CLUSTER\s+BY"
