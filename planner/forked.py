@@ -69,5 +69,6 @@ def map_in_forks(work: Callable[[Sequence[T]], R], items: Sequence[T]) -> Iterat
 
 def _work_on_batches(work: Callable[[Sequence[T]], R], batches: Sequence[Sequence[T]], writer: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # who interrupts the command sees no trace of this process
-    for batch in batches:
-        writer.send(work(batch))
+    with suppress(BrokenPipeError):  # the command has ended
+        for batch in batches:
+            writer.send(work(batch))
