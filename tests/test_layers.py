@@ -18,8 +18,8 @@ STAGES = """
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions
     planner.parsing.files planner.parsing.render
     planner.plan
-    planner.first_alone planner.cache planner.isolation planner.engine planner.python planner.project planner.tables
-    planner.checks
+    planner.first_alone planner.forked planner.cache planner.isolation planner.engine planner.python planner.project
+    planner.tables planner.checks
     planner.state planner.apply planner.catalog planner.contract planner.session
     planner.site planner.exports planner.api planner.agents planner.ui planner.lsp mergeplan planner.cli
     bot.sandbox

@@ -20,9 +20,8 @@ from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.semantics.columns import model_shape
-from mergeplan.planner.semantics.dependencies import tables_in
 from mergeplan.planner.semantics.parent import Parent
-from mergeplan.planner.semantics.query.algebra import Block
+from mergeplan.planner.semantics.row_sources import RowSources, row_sources_of
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.types import certain_types, normalize_type
@@ -193,7 +192,7 @@ def _follow_model(model: Model, parents: Mapping[str, Parent], memory: ShapeMemo
     names = names and order_columns(model, (*names, *(name for name, _ in history_types)), certain_types(types))
     table = Parent(names, types=types)
     if shape.own is not None and shape.source is not None:
-        return Followed(table, lambda: _collect_edges(model, shape, memory))
+        return Followed(table, lambda: _collect_edges(model, shape))
     return Followed(table, lambda: _from_all(model, sorted(shape.reads)), _why_not(shape, parents))
 
 
@@ -201,37 +200,8 @@ def _from_all(model: Model, parents: Iterable[str]) -> tuple[Edge, ...]:
     return tuple(Edge(Node(parent, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for parent in parents)
 
 
-@dataclass(frozen=True)
-class RowSources:
-    """The tables whose rows decide those of a query, and those in whose rows a column's values are looked up."""
-
-    deciding: frozenset[str]
-    looked_up: Mapping[str, frozenset[str]]
-
-
-def _row_sources(shape: Shape, memory: ShapeMemory) -> RowSources:
-    """Return the tables that decide a query's rows, from the cache or from its algebra."""
-    assert shape.source is not None
-    key = memory.key("row sources", *shape.source.key_parts)
-    row_sources = memory.recall(RowSources, key)
-    if row_sources is None:
-        relation = shape.relation
-        if relation is None:  # the stack is too deep by now to follow it again: any of them may
-            reads = frozenset(shape.reads)
-            return RowSources(reads, dict.fromkeys(shape.columns or (), reads))
-        block = relation.block
-        steps = tuple(step for step in block.steps if not step.is_lookup)
-        # A lookup decides no rows: which rows the looked-up table has shows in the values that are found there.
-        looked_up = {
-            column: tables_in(Block(tuple(value.free), where=(value,))) for column, value in relation.columns.items()
-        }
-        row_sources = RowSources(tables_in(Block(block.sources, steps, block.where)), looked_up)
-        memory.remember(key, row_sources)
-    return row_sources
-
-
-def _collect_edges(model: Model, shape: Shape, memory: ShapeMemory) -> tuple[Edge, ...]:
-    return tuple(_find_edges(model, shape, _row_sources(shape, memory)))
+def _collect_edges(model: Model, shape: Shape) -> tuple[Edge, ...]:
+    return tuple(_find_edges(model, shape, row_sources_of(shape)))
 
 
 def _find_edges(model: Model, shape: Shape, rows_of: RowSources) -> Iterator[Edge]:

@@ -12,6 +12,7 @@ from mergeplan.planner.semantics import columns
 from mergeplan.planner.semantics.columns import shape_of
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.parent import Parent
+from mergeplan.planner.semantics.row_sources import row_sources_of
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of
@@ -150,3 +151,17 @@ def test_a_remembered_value_is_decoded_once_in_a_plan() -> None:
     again = shape_of(QUERY, {"s.orders": ORDERS}, memory=memory)
 
     assert again == first and again.reads is first.reads
+
+
+def test_the_lineage_of_a_remembered_query_needs_no_analysis() -> None:
+    """The first page of a catalog after a plan would analyse each query again."""
+    kept = Kept()
+    fresh = row_sources_of(shape_of(QUERY, {"s.orders": ORDERS}))
+    shape_of(QUERY, {"s.orders": ORDERS}, memory=ShapeMemory(kept))
+    columns._analyze_query.cache_clear()
+
+    again = row_sources_of(shape_of(QUERY, {"s.orders": ORDERS}, memory=ShapeMemory(kept)))
+
+    assert again == fresh
+    assert again.deciding == {"s.orders"}
+    assert columns._analyze_query.cache_info().misses == 0
