@@ -47,6 +47,7 @@ _SPELLED = frozenset((
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift)
 _LOOSE = (exp.DPipe, *_BITS)
 _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
+_OPERATORS = (exp.Neg, exp.Add, exp.Sub, *_LOOSE, *_PREDICATES)
 RANDOM_CALL, NAMES = "chance", "names"  # keys of what `normalize` notes on a node
 ROWS = "the rows of this query"  # placeholder in a window until the query's block is known
 _OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
@@ -426,18 +427,16 @@ def has_other_precedence(node: exp.Expr) -> bool:
     This is so without parentheses for `||` next to `+`, for different bit operators, and for a comparison of a
     comparison. It is also so for `-1::STRING`, where the sign belongs to the number.
     """
+    if not isinstance(node, _OPERATORS):
+        return False
     if isinstance(node, exp.Neg):
         return _is_cast_number(node.this)
-    operands = [
-        operand for operand in (node.args.get("this"), node.args.get("expression")) if isinstance(operand, exp.Expr)
-    ]
+    operands = (node.args.get("this"), node.args.get("expression"))
     if isinstance(node, _LOOSE):
-        return any(
-            isinstance(operand, (*_LOOSE, exp.Add, exp.Sub)) and type(operand) is not type(node) for operand in operands
-        )
-    if isinstance(node, (exp.Add, exp.Sub)):
-        return any(isinstance(operand, _LOOSE) for operand in operands)
-    return isinstance(node, _PREDICATES) and any(isinstance(operand, _PREDICATES) for operand in operands)
+        kinds = (*_LOOSE, exp.Add, exp.Sub)
+        return any(isinstance(operand, kinds) and type(operand) is not type(node) for operand in operands)
+    others = _LOOSE if isinstance(node, (exp.Add, exp.Sub)) else _PREDICATES
+    return any(isinstance(operand, others) for operand in operands)
 
 
 def _is_cast_number(node: exp.Expr) -> bool:

@@ -87,10 +87,11 @@ class Expander:
         out: Piece = []
         index = 0
         while index < len(source_tokens):
-            if self._drops_clause(source_tokens, index, out):
+            is_plain = not self.bound and "@" not in source_tokens[index].text
+            if not is_plain and self._drops_clause(source_tokens, index, out):
                 index = self._clause_end(source_tokens, index)
                 continue
-            pieces, end = self._expand_token(source_tokens, index, out)
+            pieces, end = (None, index + 1) if is_plain else self._expand_token(source_tokens, index, out)
             if pieces is None:
                 out.append(source_tokens[index])
             else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 from sqlglot import exp
@@ -139,9 +140,9 @@ def _list_words(source: SourceText, tokens: Tokens) -> Iterator[tuple[Token, Tok
     index = 0
     while index < len(tokens):
         token = tokens[index]
-        suffix = tokens[index + 1 : index + 3]
-        if len(suffix) == 2 and suffix[0].token_type is TokenType.DCOLON and _is_suffix(suffix[1]):
-            yield token, suffix[1], _write_word(source, token) + suffix[1].text
+        is_cast = index + 2 < len(tokens) and tokens[index + 1].token_type is TokenType.DCOLON
+        if is_cast and _is_suffix(suffix := tokens[index + 2]):
+            yield token, suffix, _write_word(source, token) + suffix.text
             index += 3
         else:
             yield token, token, _write_word(source, token)
@@ -163,11 +164,20 @@ def _write_word(source: SourceText, token: Token) -> str:
         if kind is TokenType.STRING:  # of a macro
             return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
         raise Unwritable
-    text = " ".join(text.split())
-    pattern = _NUMBER if kind is TokenType.NUMBER else _WORD
-    if not pattern.fullmatch(text) and text not in _SYMBOLS:
+    text = _join_words(text)
+    if not _is_word(text, kind is TokenType.NUMBER):
         raise Unwritable
     return text
+
+
+@lru_cache(maxsize=8192)
+def _is_word(text: str, is_number: bool) -> bool:
+    return bool((_NUMBER if is_number else _WORD).fullmatch(text)) or text in _SYMBOLS
+
+
+@lru_cache(maxsize=8192)
+def _join_words(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _gap_text(before: Token, token: Token) -> str:
@@ -179,7 +189,7 @@ def _gap_text(before: Token, token: Token) -> str:
 
 def _comparison_keys(tokens: Tokens) -> list[tuple[TokenType, str]]:
     return [
-        (token.token_type, " ".join(token.text.split()) if token.token_type not in _AS_WRITTEN else token.text)
+        (token.token_type, token.text if token.token_type in _AS_WRITTEN else _join_words(token.text))
         for token in tokens
     ]
 
