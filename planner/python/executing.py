@@ -56,29 +56,57 @@ class Execution:
         return {"views": count}
 
     def _create_view(self, frame: Any, columns: list[list[str]], name: str) -> None:
-        frame_columns = {str(column).lower(): column for column in frame.columns}
-        if missing := [column for column, _ in columns if column not in frame_columns]:
-            column_names = ", ".join(f"`{column}`" for column in frame_columns)
-            raise ValueError(
-                f"it returned no column `{missing[0]}`, which the model declares; it returned {column_names}"
-            )
-        chosen = [frame_columns[column] for column, _ in columns]
+        chosen = choose_columns([str(column) for column in frame.columns], [column for column, _ in columns])
         if hasattr(frame, "createGlobalTempView"):
-            shown = frame.select(*(f"`{column}`" for column in chosen))
+            shown = frame.select(*(f"`{frame.columns[index]}`" for index in chosen))
         else:
-            shown = self._convert_pandas(frame[chosen], columns)
+            shown = self._convert_pandas(frame.iloc[:, chosen], columns)
         shown.createGlobalTempView(name)
 
     def _convert_pandas(self, frame: Any, columns: list[list[str]]) -> Any:
-        """Return rows of pandas with the declared types; if these do not fit, as strings, which Spark casts."""
+        """Return rows of pandas with the declared types; a column that does not fit is strings, which Spark casts."""
         frame = frame.set_axis([name for name, _ in columns], axis=1)
-        schema = ", ".join(f"`{name}` {kind}" for name, kind in columns)
+        kinds = {column[0]: column[1] for column in columns}
         try:
-            return self.spark.createDataFrame(frame, schema)
+            return self.spark.createDataFrame(frame, build_schema(kinds))
         except Exception:  # pyspark and pyarrow raise what they like
-            texts = frame.astype(object).where(frame.notna(), None)
-            texts = texts.map(lambda value: value if value is None else str(value))
-            return self.spark.createDataFrame(texts, ", ".join(f"`{name}` string" for name, _ in columns))
+            for name in [name for name, kind in columns if not self._fits(frame[[name]], {name: kind})]:
+                frame = frame.assign(**{name: write_texts(frame[name])})
+                kinds[name] = "string"
+            return self.spark.createDataFrame(frame, build_schema(kinds))
+
+    def _fits(self, column: Any, kinds: Mapping[str, str]) -> bool:
+        try:
+            self.spark.createDataFrame(column, build_schema(kinds))
+        except Exception:
+            return False
+        return True
+
+
+def build_schema(kinds: Mapping[str, str]) -> str:
+    return ", ".join(f"`{name}` {kind}" for name, kind in kinds.items())
+
+
+def choose_columns(names: list[str], declared: list[str]) -> list[int]:
+    """Return the places of the declared columns among those of a frame; raise ValueError unless each is there once."""
+    folded = [name.lower() for name in names]
+    for column in declared:
+        if column not in folded:
+            returned = (
+                f"it returned {', '.join(f'`{name}`' for name in folded)}" if names else "its frame has no column"
+            )
+            raise ValueError(f"it returned no column `{column}`, which the model declares; {returned}")
+        if folded.count(column) > 1:
+            raise ValueError(f"it returned the column `{column}` {folded.count(column)} times")
+    return [folded.index(column) for column in declared]
+
+
+def write_texts(column: Any) -> Any:
+    """Return a column of pandas as texts; raise TypeError for bytes, which have none."""
+    values = column.astype(object).where(column.notna(), None)
+    if any(isinstance(value, bytes | bytearray) for value in values):
+        raise TypeError(f"its column `{column.name}` has bytes among values of another type")
+    return values.map(lambda value: value if value is None else str(value))
 
 
 def check_frames(result: Any) -> Iterator[Any]:

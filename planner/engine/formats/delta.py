@@ -36,6 +36,11 @@ METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # sets the metadata
 RECENT = 20  # commits among which the last merge is looked for first
 READER = "delta.minReaderVersion"
 PLAIN = "1"  # a reader that knows files and the columns in them by their names, and nothing more
+# Types that a table with another first schema gets only with these features, which a new table has by itself.
+FEATURES = (
+    (re.compile(r"\btimestamp_ntz\b(?!`?:)"), "timestampNtz"),
+    (re.compile(r"\bvariant\b(?!`?:)"), "variantType"),
+)
 OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers get as options
 
 
@@ -81,12 +86,11 @@ class Delta(CommittedTables):
         name = quote_name(table.name)
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
         self._run(f"CREATE TABLE {name} SHALLOW CLONE {quote_name(old)}")
-        if new := [
-            f"{quote_column(column_name)} {kind}"
-            for column_name, kind in new_types.items()
-            if column_name not in old_types
-        ]:
-            self._run(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(new)})")
+        if new := {column: kind for column, kind in new_types.items() if column not in old_types}:
+            for feature in (feature for pattern, feature in FEATURES if any(map(pattern.search, new.values()))):
+                self._run(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.feature.{feature}' = 'supported')")
+            columns = (f"{quote_column(column)} {kind}" for column, kind in new.items())
+            self._run(f"ALTER TABLE {name} ADD COLUMNS ({', '.join(columns)})")
         if row_condition != ALL:
             self._run(f"DELETE FROM {name} WHERE NOT coalesce({row_condition}, false)")
 

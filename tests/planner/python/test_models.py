@@ -281,6 +281,14 @@ def test_python_models_are_computed_and_tested_like_others(tmp_path: Path, engin
                 "context.var('thresh' + 'old')",
                 "models/a.py:5: `shop.a` failed: ValueError: the name of the variable `thresh",
             ),
+            (
+                "import pandas; yield pandas.DataFrame([[1, 2]], columns=['id', 'ID'])",
+                "models/a.py:3: `shop.a` failed: ValueError: it returned the column `id` 2 times.",
+            ),
+            (
+                "import pandas; yield pandas.DataFrame()",
+                "models/a.py:3: `shop.a` failed: ValueError: it returned no column `id`, which the model declares; its",
+            ),
             ("context.magic", "models/a.py:5: `shop.a` failed: AttributeError: `context.magic` is not supported."),
         ],
         2,
@@ -302,6 +310,15 @@ def test_a_generator_that_yields_nothing_gives_no_rows(tmp_path: Path) -> None:
 
     with open_runner(project.code, NoSpark()) as python, python.rows(project.models["shop.a"], DAY, {}, NOW) as sql:
         assert sql == "SELECT CAST(NULL AS int) AS `id` WHERE FALSE"
+
+
+def test_values_of_a_column_of_two_types_leave_other_columns_as_they_are(tmp_path: Path, engine: SparkEngine) -> None:
+    body = "import pandas; yield pandas.DataFrame({'id': [1, '2'], 'b': [bytes([255]), b'x'], 'a': [[1], [2]]})"
+    columns = 'columns={"id": "int", "b": "binary", "a": "array<int>"}'
+    project = project_with(tmp_path, model_file(body, columns))
+
+    with open_runner(project.code, engine) as python, python.rows(project.models["shop.a"], DAY, {}, NOW) as sql:
+        assert rows(engine, f"SELECT * FROM ({sql}) ORDER BY id") == [(1, b"\xff", [1]), (2, b"x", [2])]
 
 
 def test_a_column_that_is_not_returned_is_told(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ DAILY = Table("s.old", COLUMNS, time_partitioning(COLUMNS, "day", "", 86_400), f
 KEYED = Table("s.keyed", COLUMNS, format=FORMAT)
 ROWS = "SELECT date_add(date'2026-01-01', cast(id AS int)) day, cast(id AS int) id FROM range(5)"
 ID = "0123456789abcdef"
+ADDED = ["timestamp_ntz", "array<timestamp_ntz>", "struct<variant:int>"]
+ADDED += ["variant"] if FORMAT == "delta" else []  # Iceberg has it from version 3 of its tables on
 
 
 def days(first: int, after: int) -> Interval:
@@ -104,6 +106,18 @@ def test_a_table_that_takes_over_goes_its_own_way(wider: str, engine: SparkEngin
     assert (ids(engine, "s.new"), ids(engine, "s.old")) == ([1, 9], [0, 1, 2, 3, 4])
     engine.tables.drop("s.new")
     assert ids(engine, "s.old") == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("kind", ADDED)
+def test_a_column_of_any_type_is_added_to_rows_that_stay(kind: str, engine: SparkEngine) -> None:
+    engine.tables.create(DAILY)
+    engine.tables.replace_interval(DAILY, ROWS, days(1, 4))
+    new = replace(DAILY, name="s.new", columns=(*COLUMNS, Column("more", kind)))
+
+    engine.tables.take_over(new, DAILY.name, (days(1, 4),))
+    engine.tables.replace_interval(new, f"SELECT *, cast(NULL AS {kind}) more FROM ({ROWS})", days(4, 6))
+
+    assert engine.fetch("SELECT id, more IS NULL FROM s.new ORDER BY id").rows == tuple((n, True) for n in range(5))
 
 
 def test_what_a_drop_that_was_cut_off_left_is_not_taken_for_rows(engine: SparkEngine) -> None:
