@@ -288,3 +288,9 @@ def test_a_row_in_brackets_is_a_struct_whose_fields_have_names() -> None:
     compared = {shape_of(f"SELECT x FROM s.a WHERE {row} = (1, 2)", parents).text for row in ("(x, d)", "(X, d)")}
 
     assert (len(texts), len(compared)) == (3, 1)
+
+
+def test_a_text_at_which_the_parser_breaks_is_known_by_its_words() -> None:
+    broken = "SELECT * FROM (SELECT id FROM s.a CROSS UNION ALL SELECT id FROM s.b) WHERE id > 1"
+
+    assert not shape_of(broken, PARENTS).known
