@@ -37,6 +37,7 @@ from mergeplan.planner.semantics.query.sources import TableSource
 from mergeplan.planner.semantics.query.time_locality import (
     TimeDependence,
     depends_on_batch,
+    has_dates,
     interval_filters,
     needs_whole_days,
     time_dependence,
@@ -343,7 +344,9 @@ def _build_analysis(
         day=further.day,
         reads_batch=is_dated,
         whole_days=needs_whole_days(relation, time_column),
-        by_batch=depends_on_batch(relation, time_column, short=False),
+        # dates that decide nothing, as in `d <= @end_ds OR TRUE`: each batch reads all rows
+        by_batch=depends_on_batch(relation, time_column, short=False)
+        or (is_dated and not (time_column or has_dates(relation))),
         types=tuple(
             (name, column_type) for name, value in relation.columns.items() if (column_type := reader_type(value))
         ),

@@ -36,6 +36,9 @@ UNDATED = "SELECT id, name, at FROM raw.items"
 HOURS = "FROM raw.hours WHERE ts BETWEEN @start_ts AND @end_ts"  # several in a day
 BY_DAY = f"SELECT CAST(ts AS DATE) AS id, COUNT(*) AS n {HOURS} GROUP BY CAST(ts AS DATE)"
 BEFORE_END = LOCAL.replace("BETWEEN @start_date AND", ">= @start_date AND at <")  # the last day of each batch is lost
+OUTER_DATE = """SELECT i.id, i.at, o.since
+    FROM raw.items AS i LEFT JOIN (SELECT id, @start_ds AS since FROM raw.items) AS o ON o.id = i.id
+    WHERE i.at BETWEEN @start_date AND @end_date"""
 MIDNIGHT = f"SELECT id, ts AS at {HOURS.replace('_ts', '_date')}"  # and all of it but its first moment
 OVER_DAY = f"SELECT ts AS at, COUNT(*) OVER (PARTITION BY ts::date) AS n {HOURS}"
 TIME = "kind INCREMENTAL_BY_TIME_RANGE (time_column at{})"
@@ -67,6 +70,7 @@ EDITS = {
     "time": Edit("batch_size", TIME, LOCAL, "", SIZE, False),
     "time_undated": Edit("batch_size", TIME, UNDATED, "", SIZE, False),
     "time_window": Edit("batch_size", TIME, WINDOW, "", SIZE, True),
+    "time_beside_dates": Edit("batch_size", TIME, OUTER_DATE, "", SIZE, True),
     "time_before": Edit("batch_size", TIME, BEFORE_END, "", SIZE, True),
     "time_midnight": Edit("batch_size", TIME, MIDNIGHT, "", SIZE, True),
     "time_limit": Edit("batch_size", TIME, f"{LOCAL} ORDER BY id LIMIT 1", "", SIZE, True),
@@ -77,6 +81,7 @@ EDITS = {
     "key_counts": Edit("batch_size", KEY.format(f"{MATCHED}{{}}"), GROUPS, ", batch_size 2", SIZE, True),
     "key_window": Edit("batch_size", KEY, WINDOW, "", SIZE, True),
     "key_from": Edit("batch_size", NULL_KEY, "SELECT id, name FROM raw.items WHERE at >= @start_date", "", SIZE, True),
+    "key_whole": Edit("batch_size", NULL_KEY, f"SELECT id, name {DAYS} OR TRUE", "", SIZE, True),
     "key_undated": Edit("batch_size", NULL_KEY, UNDATED, "", SIZE, True),
     "key_safe": Edit("batch_size", NULL_KEY.format(", null_safe_key true{}"), UNDATED, "", SIZE, False),
     "key_several": Edit(
@@ -212,6 +217,7 @@ def test_each_setting_that_never_decides_is_edited_here(setting: str) -> None:
         (f"SELECT id, COUNT(*) AS n {DAYS} GROUP BY id", True),
         (WINDOW, True),
         (BEFORE_END, True),
+        (f"{LOCAL} OR TRUE", True),
         (f"SELECT id, COUNT(*) OVER (PARTITION BY at) AS n {DAYS}", False),
         (f"SELECT DISTINCT id {DAYS}", True),
         (f"{LOCAL} ORDER BY id LIMIT 3", True),

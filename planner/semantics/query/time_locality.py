@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Source, Term, Value
-from mergeplan.planner.semantics.query.sources import Group, TableSource, Union
+from mergeplan.planner.semantics.query.algebra import ROW, Block, Part, Ref, Relation, Source, Term, Value
+from mergeplan.planner.semantics.query.sources import Group, TableSource, Union, column_at
 from mergeplan.planner.semantics.types import type_of
 
 # Types to which a cast keeps the moment of the filtered column, and one that keeps its day.
@@ -185,7 +185,9 @@ def has_dates(part: Part) -> bool:
     if isinstance(part, str):
         return False
     if isinstance(part, Ref):
-        return isinstance(part.source, Group) and has_dates(part.inner)
+        if isinstance(part.source, Union) and part.inner is not ROW:
+            return any(has_dates(column_at(branch, part.inner)) for branch in part.source.branches)
+        return has_dates(part.inner)  # a column by its name alone has no dates that the parts of its source lack
     if isinstance(part, Relation):
         return has_dates(part.block) or any(map(has_dates, part.columns.values()))
     if isinstance(part, Block):

@@ -31,7 +31,7 @@ _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType
 _CONDITIONS = (TokenType.ON, TokenType.USING)
 _NESTING = frozenset({*_OPENING, *_CLOSING, *_CONDITIONS, TokenType.LT, TokenType.JOIN})
 # What sqlglot raises, deliberately or by a bug: one query must not stop a project from planning.
-FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
+FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, AttributeError, AssertionError, NameError)
 # functions that sqlglot rewrites, at least for some arguments, to ones with other results
 REWRITTEN = ("LOG10", "LOG2", "ARRAY_SIZE", "UNIX_DATE", "GET_JSON_OBJECT", "TO_DATE", "DATE_FORMAT")
 SPARK = ("spark", "databricks")

@@ -12,6 +12,7 @@ from mergeplan.planner.semantics.parent import Parent
 from mergeplan.planner.semantics.spark.spark_functions import folds_rows, is_unknown
 
 PARENTS = {"s.a": Parent(("id", "x", "d")), "s.b": Parent(("id", "y")), "s.e": Parent(("id", "d"))}
+SINCE = "(SELECT id, @start_ds AS t FROM s.b)"
 DATED = {**PARENTS, **{name: replace(PARENTS[name], types=(("d", "date"),)) for name in ("s.a", "s.e")}}
 
 
@@ -185,6 +186,26 @@ def test_what_depends_on_which_of_equal_rows_comes_first_may_come_out_otherwise(
         ("SELECT DATE_ADD(d, 1) AS d, x FROM s.a WHERE {}", (), True),
         ("SELECT a.d, SUM(x) OVER (PARTITION BY e.d) AS t FROM s.a JOIN s.e ON a.id = e.id WHERE a.{}", ("t",), False),
         ("SELECT d, x FROM s.a WHERE {} UNION ALL SELECT d, id FROM s.e WHERE {}", (), False),
+        (f"SELECT a.d, b.t FROM s.a LEFT JOIN {SINCE} AS b ON b.id = a.id WHERE a.{{}}", ("t",), False),
+        (f"SELECT a.d, b.t IS NULL AS n FROM {SINCE} AS b RIGHT JOIN s.a ON b.id = a.id WHERE a.{{}}", ("n",), False),
+        (
+            f"SELECT a.d, MAX(b.t) AS t FROM s.a LEFT JOIN {SINCE} AS b ON b.id = a.id WHERE a.{{}} GROUP BY a.d",
+            ("t",),
+            False,
+        ),
+        (f"SELECT a.d, 1 AS o FROM s.a LEFT JOIN {SINCE} AS b ON b.id = a.id WHERE a.{{}} AND b.t > '2'", (), True),
+        (f"SELECT a.d, b.t FROM s.a FULL JOIN {SINCE} AS b ON b.id = a.id", (), True),
+        (
+            "SELECT a.d, l.t FROM s.a, LATERAL (SELECT @end_ds AS t FROM s.b WHERE b.id = a.id) AS l WHERE a.{}",
+            ("t",),
+            False,
+        ),
+        ("SELECT d, t FROM (SELECT d, @start_ds AS t FROM s.a UNION ALL SELECT d, 'x' AS t FROM s.e)", (), True),
+        (
+            f"SELECT a.d, u.t FROM s.a JOIN ({SINCE} UNION ALL SELECT x, 'x' FROM s.a) AS u ON u.id = x WHERE a.{{}}",
+            ("t",),
+            False,
+        ),
     ],
 )
 def test_what_looks_beyond_its_own_day_comes_out_otherwise_in_other_batches(
@@ -288,3 +309,9 @@ def test_a_row_in_brackets_is_a_struct_whose_fields_have_names() -> None:
     compared = {shape_of(f"SELECT x FROM s.a WHERE {row} = (1, 2)", parents).text for row in ("(x, d)", "(X, d)")}
 
     assert (len(texts), len(compared)) == (3, 1)
+
+
+def test_a_text_at_which_the_parser_breaks_is_known_by_its_words() -> None:
+    broken = "SELECT * FROM (SELECT id FROM s.a CROSS UNION ALL SELECT id FROM s.b) WHERE id > 1"
+
+    assert not shape_of(broken, PARENTS).known
