@@ -74,6 +74,15 @@ def dbt_kind(node: DbtNode) -> DbtKind:
     return read(node)
 
 
+def _materialized_view_kind(node: DbtNode) -> DbtKind:
+    """Return the kind of a table that has the query's rows after each run, in which dbt refreshes the view."""
+    change = str(node.settings.get("on_configuration_change") or "apply")
+    if change != "apply":
+        raise _node_error(node, f"sets `on_configuration_change` to `{change}`: dbt leaves the rows of its old query",
+                          "Use `apply`, or `materialized: table`")  # fmt: skip
+    return DbtKind("FULL", node.text)
+
+
 def _seed_kind(node: DbtNode) -> DbtKind:
     delimiter = str(node.settings.get("delimiter") or ",")
     file = node.path.rpartition("/")[2]
@@ -272,6 +281,7 @@ SNAPSHOTS: dict[str, Callable[[DbtNode], tuple[str, tuple[str, ...]]]] = {
 KINDS: dict[str, Read] = {
     "view": lambda node: DbtKind("VIEW", node.text),
     "table": lambda node: DbtKind("FULL", with_inserted_rows(node)),
+    "materialized_view": _materialized_view_kind,
     "ephemeral": lambda node: DbtKind("EMBEDDED", node.text),
     "incremental": _incremental_kind,
     "seed": _seed_kind,
