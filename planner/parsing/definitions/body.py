@@ -121,7 +121,8 @@ class _Reader:
         evaluated = _expand_part(self.rooms[EVALUATING], part)
         if not views and evaluated and evaluated[0][0].text.upper() in QUERY_BEGINS:
             if self.query is not None or len(evaluated) > 1:
-                raise part.source.error(part.tokens[0], "A model has exactly one query.")
+                hint = "Leave this one out, or put it into a model of its own."
+                raise part.source.error(part.tokens[0], "A model has exactly one query.", hint)
             self.query, self.after_query = StatementTokens(self._allow_functions(part.source), evaluated[0]), True
             return
         created = (

@@ -176,7 +176,8 @@ def _seed_path(prop: Property, source: SourceText) -> str:
         text.removeprefix("$root/") if text.startswith("$root/") else posixpath.join(folder, text)
     )
     if path.startswith("../") or posixpath.isabs(path):
-        raise prop.error(f"The seed `{text}` is outside the project.")
+        hint = "Put it below the project's root, and write its path from this file (`../seeds/a.csv`) or from the root "
+        raise prop.error(f"The seed `{text}` is outside the project.", f"{hint}(`$root/seeds/a.csv`).")
     return path
 
 

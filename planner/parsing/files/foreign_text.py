@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
@@ -33,6 +34,17 @@ def find_files(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     return not _without_constants(text).strip(" \n;")
+
+
+def without_end(text: str) -> str:
+    """Return a query without the semicolons at its end, and the comments behind them."""
+    end = len(text)
+    with suppress(SqlglotError):
+        for token in reversed(Dialect.get_or_raise("spark").tokenize(text)):
+            if token.token_type is not TokenType.SEMICOLON:
+                break
+            end = token.start
+    return text[:end].strip()
 
 
 def _without_constants(text: str) -> str:

@@ -33,6 +33,7 @@ from mergeplan.planner.python.dbt_code.node_data import (
     constraint_data,
     exposure_data,
     freshness_data,
+    keep_constraints,
     owner_name,
     plain_value,
 )
@@ -70,7 +71,7 @@ SETTINGS = """materialized incremental_strategy unique_key partition_by event_ti
     warn_if error_if fail_calc limit enabled delimiter quote_columns column_types contract zorder auto_liquid_cluster
     table_format sql_header matched_condition not_matched_condition not_matched_by_source_action
     not_matched_by_source_condition skip_matched_step skip_not_matched_step merge_with_schema_evolution
-    row_filter target_alias source_alias null_safe_key""".split()
+    on_configuration_change row_filter target_alias source_alias null_safe_key""".split()
 
 
 class DbtWork:
@@ -341,7 +342,8 @@ class Compiling:
     def render(self, node: Any, incremental: bool, time: datetime | None) -> str:
         """Return the text of a node, with relations of ephemeral models for dbt's common table expressions."""
         is_incremental = getattr(node.config, "materialized", "") == "incremental"
-        with self.questions.answering(node, is_later=incremental if is_incremental else None):
+        is_later = incremental if is_incremental else None
+        with self.questions.answering(node, is_later=is_later), keep_constraints(node):
             context = {"is_incremental": lambda: incremental, **fixed_context(self.config, time)}
             text = self.compiler._compile_code(node, self.manifest, context)
         compiled, node.compiled = str(text.compiled_code), False

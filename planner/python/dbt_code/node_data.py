@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from typing import Any
 
@@ -55,3 +56,15 @@ def exposure_data(exposure: Any) -> dict[str, Any]:
         "url": exposure.url or "", "owner": str(owner.name or owner.email or ""),
         "depends_on": sorted(exposure.depends_on.nodes),
     }  # fmt: skip
+
+
+@contextmanager
+def keep_constraints(node: Any) -> Iterator[None]:
+    """Keep the `to: ref('x')` of foreign keys: dbt puts a table's name there, and cannot compile the node again."""
+    references = [(part, getattr(part, "to", None)) for part in getattr(node, "all_constraints", None) or ()]
+    try:
+        yield
+    finally:
+        for part, reference in references:
+            if reference:
+                part.to = reference

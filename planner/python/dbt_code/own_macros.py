@@ -12,6 +12,7 @@ _TABLE = r"materialization_table|create_table_as|get_create_table_as_sql|is_incr
 ROWS = {  # type of a node, or materialization of a model -> the macros of dbt and its adapters that make its rows
     "view": re.compile(_VIEW),
     "table": re.compile(_TABLE),
+    "materialized_view": re.compile(r"\w*materialized_view\w*|should_full_refresh|is_incremental"),
     "ephemeral": re.compile("is_incremental"),
     "model": re.compile(
         rf"{_VIEW}|{_TABLE}|materialization_incremental|create_temporary_view"

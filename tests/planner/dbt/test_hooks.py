@@ -44,6 +44,10 @@ def test_rows_that_hooks_insert_are_part_of_the_query_as_the_types_of_its_column
     )
 
 
+def test_a_semicolon_and_a_comment_behind_the_query_are_no_part_of_the_rows() -> None:
+    assert dbt_kind(table(ROW, text=f"{CASTS} ;\n-- none; yet\n")).query == dbt_kind(table(ROW)).query
+
+
 DELTA = {"materialized": "table", "file_format": "delta"}
 ROW = "insert into s.t values (1, 2)"
 

@@ -59,6 +59,7 @@ OPENED = {  # configuration, query and the kind
         f"{INCREMENTAL} unique_key='id', merge_update_columns=['name']", LATER, Kind.INCREMENTAL_BY_UNIQUE_KEY
     ),
     "spelled": ("materialized='table'", "select iff(id = 1, 'a', name) as name, getdate() as at from plain", Kind.FULL),
+    "refreshed": ("materialized='materialized_view'", QUERY, Kind.FULL),
     "added_by_default": (INCREMENTAL, LATER, Kind.INCREMENTAL_UNMANAGED),
     "added": (f"{INCREMENTAL} incremental_strategy='append'", LATER, Kind.INCREMENTAL_UNMANAGED),
     "added_where_nothing": (f"{INCREMENTAL} incremental_strategy='replace_where'", LATER, Kind.INCREMENTAL_UNMANAGED),
@@ -89,7 +90,10 @@ REFUSED = {  # configuration and what is said of it
         "replaces rows by `liquid_clustered_by`",
     ),
     "streams": ("materialized='streaming_table'", "is materialized as `streaming_table`"),
-    "view": ("materialized='materialized_view'", "is materialized as `materialized_view`"),
+    "unrefreshed": (
+        "materialized='materialized_view', on_configuration_change='continue'",
+        "sets `on_configuration_change` to `continue`",
+    ),
 }
 ASKS = """select {% for column in adapter.get_columns_in_relation(ref('plain')) %}{{ column.name }}, {% endfor %}
 {{ dbt.dateadd('day', 1, 'day') }} as next, {{ dbt.type_string() }}('x') as text from {{ ref('plain') }}"""
@@ -127,6 +131,16 @@ def test_a_table_without_a_schema_is_the_model_that_dbts_connection_finds(root: 
 
 def compile_project(root: Path, isolation: Isolation = NO_ISOLATION) -> DbtProject:
     return compile_dbt(Folder(root, Cache(None)), DbtConfig(), os.environ, isolation, Cache(None))
+
+
+def test_a_foreign_key_stays_a_reference_where_its_model_is_compiled_again(root: Path) -> None:
+    (root / "models/keyed.sql").write_text("select 1 as id, '{{ run_started_at }}' as at")  # compiled for some times
+    key = {"type": "foreign_key", "columns": ["id"], "to": "ref('plain')", "to_columns": ["id"]}
+    columns = [{"name": "id", "data_type": "int"}, {"name": "at", "data_type": "string"}]
+    model = {"name": "keyed", "config": {"contract": {"enforced": True}}, "constraints": [key], "columns": columns}
+    (root / "models/schema.yml").write_text(json.dumps({"models": [model]}))
+
+    assert not compile_project(root).by_id["model.unity.keyed"].error
 
 
 def load(root: Path) -> Project:

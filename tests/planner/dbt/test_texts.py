@@ -52,6 +52,7 @@ BATCH = {"event_time": "day", "begin": "2026-01-01", "batch_size": "day"}
         (node(materialized="view"), "VIEW"),
         (node(materialized="table"), "FULL"),
         (node(materialized="ephemeral"), "EMBEDDED"),
+        (node(materialized="materialized_view", on_configuration_change="apply"), "FULL"),
         (incremental("append"), "INCREMENTAL_UNMANAGED"),
         (incremental("merge"), "INCREMENTAL_UNMANAGED"),
         (incremental("merge", unique_key=["a", "b"]), "INCREMENTAL_BY_UNIQUE_KEY (unique_key (a, b))"),
@@ -118,7 +119,7 @@ def test_a_materialization_is_a_kind(made: DbtNode, kind: str) -> None:
 @pytest.mark.parametrize(
     ("made", "why"),
     [
-        (node(materialized="materialized_view"), "is materialized as `materialized_view`"),
+        (node(materialized="materialized_view", on_configuration_change="continue"), "leaves the rows of its old"),
         (node("snapshot", strategy="own"), "has the snapshot strategy `own`"),
         (node("snapshot", strategy="check"), "has no `check_cols`"),
         (node("snapshot", strategy="check", check_cols=["a + 1"]), "names `a + 1` in `check_cols`, which is no name"),
@@ -349,7 +350,9 @@ def test_forms_that_differ_in_more_than_comments_are_two(first: str, later: str)
 
 
 def test_two_forms_of_an_incremental_model_are_one_query() -> None:
-    query = dbt_kind(node(materialized="incremental", text="select 1 as a;", later="select 2 as a -- later")).query
+    query = dbt_kind(
+        node(materialized="incremental", text="select 1 as a; -- ;\n;", later="select 2 as a -- later")
+    ).query
 
     assert query == (
         "SELECT * FROM (\nselect 1 as a\n) AS first_run WHERE NOT EXISTS (SELECT 1 FROM s.t)\n"

@@ -14,7 +14,7 @@ OF_DATABRICKS = frozenset(  # which the macros of dbt-spark do not read
     null_safe_key""".split()
 )
 MERGE = "macro.dbt_databricks.databricks__get_merge_sql"
-STORED = ("table", "incremental", "snapshot")
+STORED = ("table", "materialized_view", "incremental", "snapshot")
 
 
 def add_adapter_defaults(adapter: str, settings: Mapping[str, Any], merge: str) -> dict[str, Any]:

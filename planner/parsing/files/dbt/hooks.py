@@ -18,6 +18,7 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, table_name
+from mergeplan.planner.parsing.files.foreign_text import without_end
 from mergeplan.planner.semantics.spark.spark_settings import is_harmless
 
 _NAME = r"((?:`[^`]+`|\w+)(?:\.(?:`[^`]+`|\w+))*)"
@@ -77,7 +78,8 @@ def with_inserted_rows(node: DbtNode) -> str:
     inserts = _insert_hooks(node)
     if not inserts:
         return node.text
-    columns = _cast_columns(node.text)
+    text = without_end(node.text)
+    columns = _cast_columns(text)
     if not columns:
         raise _node_error(
             node, "has hooks that insert rows, and its query does not say the types of its columns by CAST"
@@ -87,7 +89,7 @@ def with_inserted_rows(node: DbtNode) -> str:
     rows = [
         f"SELECT {values} FROM {_insert_values(node, hook, len(columns))}\nAS inserted ({names})" for hook in inserts
     ]
-    return "\nUNION ALL\n".join([f"SELECT * FROM (\n{node.text.strip().rstrip(';')}\n) AS built", *rows])
+    return "\nUNION ALL\n".join([f"SELECT * FROM (\n{text}\n) AS built", *rows])
 
 
 def is_loaded(node: DbtNode) -> bool:

@@ -34,6 +34,7 @@ REFUSED = {
     ),
     "row_filter": "",
 }
+ELSEWHERE = "or let another project of dbt build it, and read its table as a source"
 INSTEAD = {  # for strategies whose predicates decide the deleted rows
     "replace_where": "Use `insert_overwrite` with `partition_by`, or `delete+insert` with one column as `unique_key`",
     "delete+insert": "Choose the rows in the query, by `is_incremental()`",
@@ -61,7 +62,7 @@ class DbtKind:
 def dbt_kind(node: DbtNode) -> DbtKind:
     """Return the kind of a node; raise ProjectError for anything that mergeplan does not do as dbt does."""
     if node.language != "sql":
-        raise _node_error(node, "is a Python model, which dbt runs on Databricks only")
+        raise _node_error(node, "is a Python model, which dbt runs on Databricks only", f"Write it in SQL, {ELSEWHERE}")
     for setting, instead in REFUSED.items():
         if node.settings.get(setting):
             raise _node_error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
@@ -70,8 +71,18 @@ def dbt_kind(node: DbtNode) -> DbtKind:
     kind = "seed" if node.type == "seed" else "snapshot" if node.type == "snapshot" else node.materialized
     read = KINDS.get(kind)
     if read is None:
-        raise _node_error(node, f"is materialized as `{kind}`, which mergeplan does not know")
+        raise _node_error(node, f"is materialized as `{kind}`, which mergeplan does not know",
+                          f"Use `table` or `incremental`, {ELSEWHERE}")  # fmt: skip
     return read(node)
+
+
+def _materialized_view_kind(node: DbtNode) -> DbtKind:
+    """Return the kind of a table that has the query's rows after each run, in which dbt refreshes the view."""
+    change = str(node.settings.get("on_configuration_change") or "apply")
+    if change != "apply":
+        raise _node_error(node, f"sets `on_configuration_change` to `{change}`: dbt leaves the rows of its old query",
+                          "Use `apply`, or `materialized: table`")  # fmt: skip
+    return DbtKind("FULL", node.text)
 
 
 def _seed_kind(node: DbtNode) -> DbtKind:
@@ -272,6 +283,7 @@ SNAPSHOTS: dict[str, Callable[[DbtNode], tuple[str, tuple[str, ...]]]] = {
 KINDS: dict[str, Read] = {
     "view": lambda node: DbtKind("VIEW", node.text),
     "table": lambda node: DbtKind("FULL", with_inserted_rows(node)),
+    "materialized_view": _materialized_view_kind,
     "ephemeral": lambda node: DbtKind("EMBEDDED", node.text),
     "incremental": _incremental_kind,
     "seed": _seed_kind,

@@ -12,7 +12,7 @@ from mergeplan.planner.parsing.files.dbt.kinds import dbt_kind, fill_edges, quot
 from mergeplan.planner.parsing.files.dbt.merges import key_texts
 from mergeplan.planner.parsing.files.dbt.moments import fill_moments
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtSource
-from mergeplan.planner.parsing.files.foreign_text import find_files, find_macro, is_blank
+from mergeplan.planner.parsing.files.foreign_text import find_files, find_macro, is_blank, without_end
 
 COUNT = "count(*)"
 FAILS = "!= 0"
@@ -76,7 +76,7 @@ def _audit_block(test: DbtNode, model: DbtNode | None, condition: str, *, blocki
     if not _CONDITION.fullmatch(condition):
         message = f"it fails at `{condition}`, which is no comparison with a number."
         raise ProjectError(message, place=Place(test.path, 1))
-    query = fill_moments(test, test.text).strip().rstrip(";")
+    query = without_end(fill_moments(test, test.text))
     if model is not None:
         query = replace_relation(query, model.relation, "@this_model")
         if model.relation in query:

@@ -7,6 +7,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
+from mergeplan.planner.parsing.files.foreign_text import without_end
 from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
 from mergeplan.planner.semantics.two_forms import join_forms
 
@@ -25,7 +26,7 @@ def later_reads_itself(node: DbtNode) -> bool:
 
 def first_or_later(node: DbtNode) -> str:
     """Return the query of a first run while the table has no rows, and of a later run from then on."""
-    first, later = node.text.strip().rstrip(";"), node.later.strip().rstrip(";")
+    first, later = without_end(node.text), without_end(node.later)
     if is_alike(first, later):
         return first
     _check_query(node, first, "of a first run, where `is_incremental()` is false,")
