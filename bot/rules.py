@@ -110,9 +110,7 @@ class BotConfig(BaseModel):
 
     type: Literal["github"] = Field(default="github", description="The host of pull requests.")
     prod_branch_name: str | None = Field(
-        default=None,
-        max_length=200,
-        description="The branch that prod follows; the default branch otherwise.",
+        default=None, max_length=200, description="The branch that prod follows; the default branch otherwise."
     )
     production_branch_name: str | None = Field(
         default=None, max_length=200, description="Another name of `prod_branch_name`."

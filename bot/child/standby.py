@@ -57,12 +57,7 @@ class Standby:
             child, self._child = self._child, None
         if child is None or child.stdin is None:
             return None
-        call = {
-            "arguments": list(arguments),
-            "folder": str(folder),
-            "environment": dict(environment),
-            "log": str(log),
-        }
+        call = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment), "log": str(log)}
         try:
             child.stdin.write(json.dumps(call).encode() + b"\n")
             child.stdin.flush()

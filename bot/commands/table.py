@@ -44,17 +44,7 @@ COMMANDS: tuple[Form, ...] = (
     OK_TO_PLAN,
     HELP,
 )
-OFFERED = (
-    APPROVE_COST,
-    SKIP_BACKFILL,
-    BACKFILL,
-    DEPLOY,
-    CATEGORIZE,
-    CANCEL,
-    OK_TO_PLAN,
-    ROLLBACK,
-    PLAN_AGAIN,
-)
+OFFERED = (APPROVE_COST, SKIP_BACKFILL, BACKFILL, DEPLOY, CATEGORIZE, CANCEL, OK_TO_PLAN, ROLLBACK, PLAN_AGAIN)
 FORMS: Mapping[str, Form] = {form.verb: form for form in COMMANDS}
 DEFAULT_NEEDS: Mapping[str, Role] = {form.verb: form.needs for form in COMMANDS}
 

@@ -93,11 +93,7 @@ class Changes:
         site = Site(_web_address(self.record.place.site), self.record.head, self.record.place.folder)
         ordered = sorted(self.models[:MODELS_MOST], key=lambda model: (_severity_rank(model), category_of(model)))
         return tuple(
-            ModelGroup(
-                category,
-                NAMES.get(category, category),
-                tuple(_make_row(model, site) for model in members),
-            )
+            ModelGroup(category, NAMES.get(category, category), tuple(_make_row(model, site) for model in members))
             for category, members in groupby(ordered, key=category_of)
         )
 

@@ -77,14 +77,7 @@ def plan_comment(pull_view: Shown) -> str | None:
     if needs_no_comment(record):
         return None
     blocks = [
-        "\n".join(
-            [
-                plan_marker(record.repository),
-                _comment_title(pull_view),
-                "",
-                status(pull_view),
-            ]
-        ),
+        "\n".join([plan_marker(record.repository), _comment_title(pull_view), "", status(pull_view)]),
         *_note_blocks(pull_view),
         *_count_block(outcome),
         facts_line(pull_view),

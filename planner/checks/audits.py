@@ -145,10 +145,7 @@ def is_enabled(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
 
 
 def run_audits(
-    engine: Engine,
-    snapshot: Snapshot,
-    interval: Interval | None,
-    options: AuditContext,
+    engine: Engine, snapshot: Snapshot, interval: Interval | None, options: AuditContext
 ) -> Iterator[AuditResult]:
     """Yield the results of a model's audits on the rows just written, each when the caller takes it."""
     for call in snapshot.model.checks.audits:

@@ -55,8 +55,7 @@ Version = Annotated[
     WithJsonSchema({"type": "integer", "const": VERSION}),
 ]
 Change = Annotated[
-    str,
-    WithJsonSchema({"enum": ["added", "removed", "direct", "indirect", "metadata", "due", "restated"]}),
+    str, WithJsonSchema({"enum": ["added", "removed", "direct", "indirect", "metadata", "due", "restated"]})
 ]
 Category = Annotated[
     str,

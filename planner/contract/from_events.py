@@ -118,12 +118,7 @@ def lint_line(violation: Violation) -> lines.LintLine:
 def test_line(result: TestResult) -> lines.TestLine:
     test = result.test
     return lines.TestLine(
-        name=test.name,
-        ok=result.ok,
-        path=test.path,
-        line=test.line,
-        message=result.message,
-        unchanged=result.unchanged,
+        name=test.name, ok=result.ok, path=test.path, line=test.line, message=result.message, unchanged=result.unchanged
     )
 
 

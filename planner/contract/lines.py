@@ -78,8 +78,7 @@ class BatchLine(Data):
     seconds: float = Field(description="how long it took")
     copied: bool = Field(default=False, description="from the model's old table, which holds the same rows")
     unchanged: bool = Field(
-        default=False,
-        description="not written: nothing that the query reads was written since the table was filled",
+        default=False, description="not written: nothing that the query reads was written since the table was filled"
     )
     audits_unchanged: int = Field(default=0, description="audits that did not run: they passed before and still hold")
 

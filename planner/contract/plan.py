@@ -217,6 +217,5 @@ class PlanView(Data):
         description="null, or what a plan of [`--restate-model`](guides/restatement.md) leaves out and touches",
     )
     planned_digest: Maybe[str] = Field(
-        default=None,
-        description="only [after comparing](#after-comparing): the digest as it was shown",
+        default=None, description="only [after comparing](#after-comparing): the digest as it was shown"
     )

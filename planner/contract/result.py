@@ -177,16 +177,13 @@ class ResultLine(Data):
     )
     seconds: Maybe[float] = Field(default=None, description="`plan`, `apply`: how long applying took")
     expected: Maybe[bool] = Field(
-        default=None,
-        description="`plan`, `apply`: false when `--expect-digest` named another digest",
+        default=None, description="`plan`, `apply`: false when `--expect-digest` named another digest"
     )
     skipped: Maybe[str] = Field(
-        default=None,
-        description="`run`: why it did nothing: another run of the environment is under way",
+        default=None, description="`run`: why it did nothing: another run of the environment is under way"
     )
     file: Maybe[str] = Field(
-        default=None,
-        description="`create_external_models`, `state export`: the file that was written",
+        default=None, description="`create_external_models`, `state export`: the file that was written"
     )
     tables: Maybe[Names] = Field(
         default=None,
@@ -223,10 +220,7 @@ class ResultLine(Data):
         default=None,
         description="`rollback`: what it did, or with `--dry-run` would do; absent if it finished an interrupted one",
     )
-    same: Maybe[bool] = Field(
-        default=None,
-        description="`table_diff`: whether everything is the same, as `ok`",
-    )
+    same: Maybe[bool] = Field(default=None, description="`table_diff`: whether everything is the same, as `ok`")
     data_diff: Maybe[tuple[DataDifference, ...]] = Field(
         default=None,
         description="`data_diff`, and `plan` with `--data-diff`: what the changes do to the rows, a model each",

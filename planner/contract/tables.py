@@ -61,8 +61,7 @@ class TableDifference(Data):
         default=None, description="how many rows are where; null with `same_files`: none was read"
     )
     same_files: bool = Field(
-        default=False,
-        description="made of the same files: what both have of columns holds the same rows",
+        default=False, description="made of the same files: what both have of columns holds the same rows"
     )
     columns: tuple[ColumnDifference, ...] = Field(
         default=(), description="each compared column; none with `same_files`"

@@ -62,9 +62,7 @@ def as_keyed(parents: Mapping[str, Parent], old: Snapshot, sql: str, memory: Sha
     relied = dict(old.meaning.relies) if old.meaning else {}
     return {
         name: replace(
-            parent,
-            keys=tuple(key for key in parent.keys if key in relied.get(name, ())),
-            audited=relied.get(name, ()),
+            parent, keys=tuple(key for key in parent.keys if key in relied.get(name, ())), audited=relied.get(name, ())
         )
         for name, parent in parents.items()
     }

@@ -116,10 +116,7 @@ class Stages:
 
 
 def build_stages(
-    plan: Plan,
-    compared: Collection[Comparison] | None = None,
-    before_all: Statements = (),
-    after_all: Statements = (),
+    plan: Plan, compared: Collection[Comparison] | None = None, before_all: Statements = (), after_all: Statements = ()
 ) -> Stages:
     """Return the stages of a plan: of one round after these comparisons, or of all together without `compared`."""
     is_compared = {(comparison.reader, comparison.model) for comparison in compared or ()}

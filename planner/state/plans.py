@@ -39,13 +39,7 @@ class Plans:
         self._database = database
 
     def save(
-        self,
-        id: str,
-        environment: str,
-        *,
-        tables: Collection[str] = (),
-        options: Json = None,
-        components: Json = None,
+        self, id: str, environment: str, *, tables: Collection[str] = (), options: Json = None, components: Json = None
     ) -> None:
         """Keep a plan, in place of an earlier one with this id; its result comes when it is closed."""
         row: dict[str, Any] = {"id": id, "environment": environment, "status": OPEN, "tables": sorted(tables)}
@@ -94,12 +88,5 @@ class Plans:
 
 def _build_saved_plan(row: sa.Row[Any]) -> SavedPlan:
     return SavedPlan(
-        row.id,
-        row.environment,
-        row.status,
-        row.options,
-        row.components,
-        row.result,
-        tuple(row.tables),
-        row.created_at,
+        row.id, row.environment, row.status, row.options, row.components, row.result, tuple(row.tables), row.created_at
     )

@@ -82,12 +82,7 @@ class Promotions:
             _check_view_names(tx, self._environments, old, new)
 
     def begin(
-        self,
-        lease: Lease,
-        old: Environment,
-        new: Environment,
-        cause: Cause | None = None,
-        swap: SwapOptions = BY_ONE,
+        self, lease: Lease, old: Environment, new: Environment, cause: Cause | None = None, swap: SwapOptions = BY_ONE
     ) -> Promotion:
         """Put the new map in force and open its journal entry, in one transaction.
 

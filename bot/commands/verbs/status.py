@@ -11,9 +11,5 @@ def _start_command(request: Request) -> Start:
 
 
 STATUS = Form(
-    usage="/status",
-    does="shows the state of the pull request",
-    example="/status",
-    needs="read",
-    start=_start_command,
+    usage="/status", does="shows the state of the pull request", example="/status", needs="read", start=_start_command
 )

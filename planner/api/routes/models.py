@@ -106,10 +106,7 @@ def list_models(request: Request, context: Context, query: Annotated[ModelsQuery
 
 
 @router.get(
-    "/models/{name}",
-    summary="Show a model",
-    response_model=ModelView,
-    responses=NOT_MODIFIED | problem_responses(404),
+    "/models/{name}", summary="Show a model", response_model=ModelView, responses=NOT_MODIFIED | problem_responses(404)
 )
 def show_model(
     request: Request, context: Context, name: Annotated[Name, Path()], query: Annotated[OneQuery, Query()]

@@ -30,13 +30,7 @@ class Wanted:
 
 
 def promote_views(
-    store: StateStore,
-    engine: Engine,
-    lease: Lease,
-    request: Wanted,
-    *,
-    emit: Emit,
-    pool: Executor | None = None,
+    store: StateStore, engine: Engine, lease: Lease, request: Wanted, *, emit: Emit, pool: Executor | None = None
 ) -> Promoted:
     """Make the environment show `new` in place of `old`: all of it or nothing; `pool` is as in `carry_out`.
 

@@ -154,12 +154,7 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
 @output_option
 @workspace
 def janitor(
-    days: int | None,
-    keep: tuple[str, ...],
-    dry_run: bool,
-    root: Path,
-    gateway: str | None,
-    output: str,
+    days: int | None, keep: tuple[str, ...], dry_run: bool, root: Path, gateway: str | None, output: str
 ) -> int:
     """Drop the environments that have expired, and the tables that nothing refers to.
 

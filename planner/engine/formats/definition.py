@@ -15,12 +15,7 @@ from mergeplan.planner.naming import quote_column
 
 
 def create_table(
-    sessions: Sessions,
-    table: Table,
-    properties: Iterable[tuple[str, str]],
-    *,
-    comments: bool,
-    is_listed: bool = True,
+    sessions: Sessions, table: Table, properties: Iterable[tuple[str, str]], *, comments: bool, is_listed: bool = True
 ) -> bool:
     """Create the schema and the empty table, with its properties; return True if the table was missing.
 

@@ -353,8 +353,7 @@ class DbtConfig(Section):
     target_schema: str = Field(default="", description="The schema of prod's tables, where no profiles.yml says it.")
     target_catalog: str = Field(default="", description="The catalog of prod's tables, where no profiles.yml says it.")
     target_http_path: str = Field(
-        default="",
-        description="The path of prod's warehouse or cluster of Databricks, for templates that read it.",
+        default="", description="The path of prod's warehouse or cluster of Databricks, for templates that read it."
     )
     adapter: Literal["spark", "databricks"] = Field(
         default="spark", description="The adapter by which dbt compiles, where no profiles.yml says it."

@@ -118,11 +118,7 @@ def parse_dialect(name: str, place: Place) -> str:
 
 
 def create_source(
-    path: str,
-    text: str,
-    dialect: str,
-    catalog: str = SESSION_CATALOG,
-    functions: frozenset[str] | None = frozenset(),
+    path: str, text: str, dialect: str, catalog: str = SESSION_CATALOG, functions: frozenset[str] | None = frozenset()
 ) -> SourceText:
     """Return the file as a SourceText; its first MODEL or AUDIT block may name another dialect."""
     header, depth = "", 0

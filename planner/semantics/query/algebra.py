@@ -231,11 +231,7 @@ class Block:
 
         Joins and predicates refer to their own side only, so they may come after it.
         """
-        return Block(
-            self.sources + other.sources,
-            self.steps + other.steps,
-            self.where + other.where,
-        )
+        return Block(self.sources + other.sources, self.steps + other.steps, self.where + other.where)
 
 
 @dataclass(frozen=True, eq=False)

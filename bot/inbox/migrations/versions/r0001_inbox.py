@@ -53,9 +53,7 @@ def upgrade() -> None:
         sa.Column("data", NAME, nullable=False),
     )
     op.create_table(
-        "bot_prods",
-        sa.Column("repository", NAME, primary_key=True),
-        sa.Column("data", NAME, nullable=False),
+        "bot_prods", sa.Column("repository", NAME, primary_key=True), sa.Column("data", NAME, nullable=False)
     )
     op.create_table(
         "bot_runs",

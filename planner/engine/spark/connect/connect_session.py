@@ -43,11 +43,7 @@ class ConnectSession:
     """
 
     def __init__(
-        self,
-        server: Server,
-        owner: Owner | None = None,
-        visit: Visit | None = None,
-        operation: Operation | None = None,
+        self, server: Server, owner: Owner | None = None, visit: Visit | None = None, operation: Operation | None = None
     ) -> None:
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as Connected

@@ -17,10 +17,7 @@ from mergeplan.planner.parsing.files.foreign_text import find_macro
 
 KINDS = {"MATERIALIZED VIEW": "FULL", "VIEW": "VIEW", "TEMPORARY VIEW": "EMBEDDED", "TEMP VIEW": "EMBEDDED"}
 STREAMS = "mergeplan does not plan streams: tables that stream, and what reads them, stay with `spark-pipelines`"
-REFUSED = {
-    "STREAMING TABLE": ("is a streaming table", STREAMS),
-    "FLOW": ("is a flow", STREAMS),
-}
+REFUSED = {"STREAMING TABLE": ("is a streaming table", STREAMS), "FLOW": ("is a flow", STREAMS)}
 NOT_FOLLOWED = {
     "(": ("states its columns", "Let the query name and cast them"),
     "CLUSTER": ("is clustered", "Use PARTITIONED BY"),
