@@ -138,7 +138,6 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
 
 
 def sort_violations(violations: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Return the violations by file and line."""
     return tuple(
         sorted(
             violations,

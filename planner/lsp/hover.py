@@ -14,7 +14,6 @@ MOST = 8  # names in one line
 
 
 def hover_text(view: ProjectView, target: Target, state: ProdState | None) -> str | None:
-    """Return the text for a target; None if nothing is known of it."""
     if target.kind is NameKind.TABLE:
         return _table_text(view, target.name, state)
     if target.kind is NameKind.CTE:

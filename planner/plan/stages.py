@@ -138,7 +138,6 @@ def build_stages(
 
 
 def find_downstream(plan: Plan, names: Collection[str]) -> frozenset[str]:
-    """Return these models and all models downstream."""
     downstream = set(names)
     for name in TopologicalSorter(plan.parents).static_order():
         if not downstream.isdisjoint(plan.parents.get(name, ())):

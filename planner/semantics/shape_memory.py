@@ -20,8 +20,7 @@ T = TypeVar("T")
 class Texts(Protocol):
     """Texts by key that outlive this process; a key that is unknown has none."""
 
-    def get(self, key: str) -> str | None:
-        """Return the text of a key, or None."""
+    def get(self, key: str) -> str | None: ...
 
     def put(self, key: str, text: str) -> None:
         """Store a text, at the latest when the plan is made."""

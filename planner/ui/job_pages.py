@@ -180,7 +180,6 @@ def _plan_headline(plan: PlanView) -> str:
 
 
 def _group_by_category(plan: PlanView) -> tuple[tuple[str, tuple[ModelChange, ...]], ...]:
-    """Return the models by category, the most severe first."""
     groups: dict[str, list[ModelChange]] = {}
     for model in plan.models:
         groups.setdefault(str(model.category or model.change), []).append(model)

@@ -101,7 +101,6 @@ async def unit_test_lenses(server: Server, document: OpenDocument) -> list[lsp.C
 
 
 def add_writing(server: Server) -> None:
-    """Add completion and signatures."""
 
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "@", " ", "("]))
     async def completion(params: lsp.CompletionParams) -> lsp.CompletionList | None:

@@ -135,7 +135,6 @@ def _weakest_level(piece: Piece) -> int | None:
 
 
 def join_pieces(pieces: Sequence[Piece], first: Token, last: Token) -> Piece:
-    """Return the pieces with commas between them."""
     out: Piece = []
     for piece in pieces:
         if out:

@@ -10,7 +10,6 @@ from mergeplan.planner.ui.state import UiState
 
 
 def make_pages() -> APIRouter:
-    """Return the pages of one server, for `create_app`."""
     state = UiState()
 
     async def add_state(request: Request) -> None:
