@@ -194,7 +194,7 @@ def _follow_model(model: Model, parents: Mapping[str, Parent], memory: ShapeMemo
     names = names and order_columns(model, (*names, *(name for name, _ in history_types)), certain_types(types))
     table = Parent(names, types=types)
     if shape.own is not None and shape.source is not None:
-        return Followed(table, lambda: _collect_edges(model, shape, memory))
+        return Followed(table, lambda: tuple(_find_edges(model, shape, _row_sources(shape, memory))))
     return Followed(table, lambda: _from_all(model, sorted(shape.reads)), _why_not(shape, parents))
 
 
@@ -229,10 +229,6 @@ def _row_sources(shape: Shape, memory: ShapeMemory) -> RowSources:
         row_sources = RowSources(tables_in(Block(block.sources, steps, block.where)), looked_up)
         memory.remember(key, row_sources)
     return row_sources
-
-
-def _collect_edges(model: Model, shape: Shape, memory: ShapeMemory) -> tuple[Edge, ...]:
-    return tuple(_find_edges(model, shape, _row_sources(shape, memory)))
 
 
 def _find_edges(model: Model, shape: Shape, rows_of: RowSources) -> Iterator[Edge]:

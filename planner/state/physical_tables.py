@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.plan.costs import TableSize
-from mergeplan.planner.serial import Json, decode_json, encode_json
+from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
 from mergeplan.planner.state.environments import read_generation
@@ -172,7 +172,7 @@ def _read_tables(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, Physica
     return {
         row.name: PhysicalTable(
             row.name,
-            _decode_columns(row.columns),
+            tuple(decode_json(Column, column) for column in row.columns),
             tuple(row.reads),
             row.garbage,
             row.touched_at,
@@ -180,7 +180,3 @@ def _read_tables(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, Physica
         )
         for row in rows
     }
-
-
-def _decode_columns(data: Json) -> tuple[Column, ...]:
-    return tuple(decode_json(Column, column) for column in data)

@@ -63,7 +63,8 @@ class Delta(CommittedTables):
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table as a clone without files of its own, or as a copy if columns went or changed type."""
-        old_types = self._column_types(old)
+        fields = self._run(f"SELECT * FROM {quote_name(old)}").schema.fields
+        old_types = {field.name.lower(): type_text(field.dataType) for field in fields}
         new_types = {column.name: column.type for column in table.columns}
         new_types |= {
             partition_column.column: partition_column.type
@@ -230,7 +231,3 @@ class Delta(CommittedTables):
         sql = f"DESCRIBE HISTORY {quote_name(name)}{f' LIMIT {limit}' if limit else ''}"
         columns = "version", "operation", "operationParameters", "userMetadata", "unix_millis(timestamp) AS at"
         return self._run(sql).selectExpr(*columns).collect()
-
-    def _column_types(self, name: str) -> dict[str, str]:
-        fields = self._run(f"SELECT * FROM {quote_name(name)}").schema.fields
-        return {field.name.lower(): type_text(field.dataType) for field in fields}
