@@ -1,7 +1,5 @@
 """The parts of a pull request's record, one noun each. Pure data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.bot.inflight import Meeting, Undoing

@@ -4,8 +4,6 @@ A key is stated once, as a field of `BotConfig`: the schema of config.yaml, the 
 rules that the bot reads follow from it. A value is stored as it counts: two spellings of a rule are equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date

@@ -1,7 +1,5 @@
 """What the bot is set to by its operator, in MERGEPLAN_* variables."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The planner as a child: its own process group, an allow-listed environment, JSON lines on its standard output."""
 
-from __future__ import annotations
-
 import json
 import os
 import queue

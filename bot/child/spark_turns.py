@@ -1,7 +1,5 @@
 """Turns at the Spark of each repository: plans share it, and a plan during which it ended gets it alone."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """A planner child that is started before it is needed, so that its imports are done by then."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ A wheel is a stranger's archive: no path leaves the folder, no link is made, and
 (`.pth`) or stand among programs is left out.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Every command, in the order of `/help`; and those that are offered, in the order of the plan comment. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mergeplan.bot.commands.form import Form

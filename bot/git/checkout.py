@@ -7,8 +7,6 @@ attribute, filter, line ending or keyword of git changes them. A link becomes a 
 submodule an empty folder.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """The catalog of what each prod shows, as the planner wrote it: a document, compressed."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Comments with commands in them, and presses in place of comments, each until it is answered."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Webhook deliveries, each taken in once by its GUID, and what each makes due."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

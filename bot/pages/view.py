@@ -1,7 +1,5 @@
 """What the pages show of a pull request, or of prod: from what is known to rows, bars and lines. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """When nothing may be promoted: a span of time, or hours that begin by a cron, in a time zone. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """`cicd_bot.rules` as it is written: who must approve which changes, what is blocked, when prod is frozen."""
 
-from __future__ import annotations
-
 import re
 from datetime import date, datetime, time
 from typing import Annotated, Self

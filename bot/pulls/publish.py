@@ -1,7 +1,5 @@
 """Brings GitHub in line with a record: the comment and the checks are written when what they should say has changed."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace

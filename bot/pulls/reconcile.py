@@ -5,8 +5,6 @@ in the same state. Each step writes what it knows before it acts on it; a proces
 reads that.
 """
 
-from __future__ import annotations
-
 import time
 
 import structlog

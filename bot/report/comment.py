@@ -1,7 +1,5 @@
 """The plan comment: everything that a pull request is shown about its plan, from what we know of it. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

@@ -1,7 +1,5 @@
 """What a pull request shows in each state: headline, paragraph, checks, blockers and deployment, in one table. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ The code is exchanged once, for the App's private key and its webhook's secret. 
 alone may read; neither is printed.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import os

@@ -1,7 +1,5 @@
 """`/status`: shows the state of the pull request. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.commands.form import Form, Request, Start
 
 

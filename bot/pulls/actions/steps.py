@@ -1,7 +1,5 @@
 """The actions that change the record and little else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A check: its name, what it shows, and which of the commands that are offered now are its buttons. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable

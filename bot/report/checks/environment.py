@@ -1,7 +1,5 @@
 """`mergeplan / environment`: whether the tables of the pull request's environment are built. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.checks.check import (
     ANNOTATIONS_MOST,

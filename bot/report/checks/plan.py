@@ -1,7 +1,5 @@
 """`mergeplan / plan`: whether the plan was made, what it changes and what it computes. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
