@@ -6,8 +6,6 @@ If its promotion had begun, that is finished like any other instead. Only object
 views, and tables that point at files of others and let go of them first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 

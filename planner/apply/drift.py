@@ -6,8 +6,6 @@ forgotten, and the next run creates and computes it. An object that replaced a v
 reported, and never replaced.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ one stays whole for a rollback. No query would return the rows of such a table: 
 taken for another table.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

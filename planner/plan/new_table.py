@@ -4,8 +4,6 @@ Equal versions must mean equal rows, because a table that was built in one envir
 includes everything that makes a table hold other rows than its query would return over whole parents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ An apply has rounds if comparisons of tables may spare models: these wait, with 
 comparison the plan is made again, and with it the stages. The last round leaves nothing to compare.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from graphlib import TopologicalSorter

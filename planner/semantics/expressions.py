@@ -1,7 +1,5 @@
 """Translate SQL expressions to values: names are resolved, and spellings become the normal form of `rewrites`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import shorten

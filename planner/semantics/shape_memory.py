@@ -4,8 +4,6 @@ A key is a digest of the query's text, of the properties of its parents that it 
 that reads it. The values are data, and one that cannot be read is computed again.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field

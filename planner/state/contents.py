@@ -4,8 +4,6 @@ What is kept here is believed, so that a row must be gone before its table chang
 may be cut off at any moment, and every record of an interval drops once more what it touches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime

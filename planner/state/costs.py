@@ -1,7 +1,5 @@
 """What the batches of tables cost."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any

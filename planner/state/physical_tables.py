@@ -1,7 +1,5 @@
 """Which physical tables there are, and which of them are garbage."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Plans that were shown or are being applied."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime

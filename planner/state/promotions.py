@@ -1,7 +1,5 @@
 """The promotion journal: a new map and its entry `pending` in one transaction, its views, `done` or `rolled_back`."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What a restatement begins with: which tables there were for whom, and forgetting what they are to be computed of."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import partial

@@ -1,7 +1,5 @@
 """The order in which models are filled if their audits read other models: these first, so that audits find rows."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from mergeplan.planner.model.graph import reach_names

@@ -3,8 +3,6 @@
 The forgotten time is missing, so the run that follows computes it, with all models downstream.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Backfill: filling tables with the rows they lack, parents first and several models at once."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Promotion: an environment's new map in one transaction, then its views, so that a crash loses neither."""
 
-from __future__ import annotations
-
 from concurrent.futures import Executor
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A plan's claims checked by Spark, in rounds, because a new table's columns are known only after its own query."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

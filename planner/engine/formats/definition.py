@@ -1,7 +1,5 @@
 """The statement that creates a table, and the order of rows in its files: alike for every format."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mergeplan.planner.engine.spark.described import create_in_schema

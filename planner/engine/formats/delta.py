@@ -4,8 +4,6 @@ The commit of a merge names its batch and the version of the table before it. A 
 and a batch that was not recorded is rolled back to it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

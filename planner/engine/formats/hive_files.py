@@ -5,8 +5,6 @@ pointed there. Old files stay until the table is dropped. The first rows of a ta
 to its own location. If that is interrupted, the next attempt writes aside, and the rest counts as old files.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

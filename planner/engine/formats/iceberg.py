@@ -4,8 +4,6 @@ The snapshot of a merge names its batch and the table's snapshot before it. A re
 and a batch that was not recorded is rolled back to it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The catalog's description of a table or view."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.planner.engine.spark.errors import condition, is_spark

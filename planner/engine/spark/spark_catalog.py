@@ -1,7 +1,5 @@
 """The schemas and views of one Spark, changed so that a reader finds a view at every moment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Sentences that explain decisions: each states facts of the queries and their parents, and no more than is known."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache

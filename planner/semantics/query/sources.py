@@ -1,7 +1,5 @@
 """The sources of a block's rows: tables, and the parts of a query that cannot be flattened into one block."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A session on a Spark Connect server, which may be the warm Spark of this machine."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import re

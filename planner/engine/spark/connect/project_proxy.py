@@ -4,8 +4,6 @@ The address of the real server, its token and the settings of the session stay o
 single child, which knows its id and nothing else.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The writes that a Spark Connect server continues when their client has gone, as one session knows them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress

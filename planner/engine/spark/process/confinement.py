@@ -5,8 +5,6 @@ confined if project code is isolated, the system supports it, and Spark needs no
 named.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import re
