@@ -1,7 +1,5 @@
 """The permissions of an agent: the operator's rules, which the project's config.yaml can only narrow."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field

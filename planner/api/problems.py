@@ -1,7 +1,5 @@
 """Errors as problem details (RFC 9457): one sentence with the thing and what to do, never a trace."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Audits: the query of the failing rows, run as one query that counts them and takes a sample."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 An uncertain rule reports nothing, because a violation may stop a plan.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet

@@ -1,7 +1,5 @@
 """The result of a plan or a run, for a person or a program, and as an exit code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mergeplan.planner.apply.outcome import Outcome

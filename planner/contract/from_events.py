@@ -1,7 +1,5 @@
 """Conversion of events of an apply, and of results of checks, to the contract's lines."""
 
-from __future__ import annotations
-
 from mergeplan.planner.apply import events
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.checks.audits import AuditResult

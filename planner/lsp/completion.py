@@ -1,7 +1,5 @@
 """Suggestions for a place: properties of MODEL and their values, tables, columns in scope, macros, functions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

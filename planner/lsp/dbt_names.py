@@ -3,8 +3,6 @@
 A model's name is that of its file; a source is defined in a YAML file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

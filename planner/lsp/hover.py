@@ -1,7 +1,5 @@
 """The editor's text about a name under the mouse, as Markdown."""
 
-from __future__ import annotations
-
 from mergeplan.planner.lsp.names import NameKind
 from mergeplan.planner.lsp.navigation import Target
 from mergeplan.planner.lsp.project_view import ProjectView

@@ -3,8 +3,6 @@
 They are read from the texts of `macros/`: no code of the project runs.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping

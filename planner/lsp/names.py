@@ -1,7 +1,5 @@
 """The names in a query: tables, CTEs and columns, each with what it means, by the scopes of the query."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto

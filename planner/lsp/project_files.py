@@ -1,7 +1,5 @@
 """The folders that are projects, and the files of a project that the server reads: by names, no file is opened."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from enum import Enum, auto

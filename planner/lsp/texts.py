@@ -1,7 +1,5 @@
 """Places in a text: offsets in it, and the lines and UTF-16 columns by which editors count."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property

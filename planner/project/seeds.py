@@ -3,8 +3,6 @@
 The header is checked against the declared columns; the content is one hash per column.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import hashlib

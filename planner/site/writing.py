@@ -1,7 +1,5 @@
 """Write a site into a folder, or into one file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

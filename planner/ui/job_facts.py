@@ -1,7 +1,5 @@
 """The content of a job's JSON lines, for its page: progress, audits, tests, broken rules, differences. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A plan and any other job as pages. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A job: the request, its sender, and how far it has come."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from datetime import UTC, datetime

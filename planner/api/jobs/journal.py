@@ -3,8 +3,6 @@
 The process of a job writes its journal itself, so that it goes on when the server is killed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

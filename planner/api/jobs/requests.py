@@ -3,8 +3,6 @@
 An option stands as `--name=value`, and what a name stands for comes after `--`: no value is taken for an option.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """The results of audits and unit tests, read from the journals: they are there as long as their jobs are kept."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Literal

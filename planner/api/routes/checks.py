@@ -1,7 +1,5 @@
 """/audits and /tests: what there is of them, and what they found the last times."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Query

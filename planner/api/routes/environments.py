@@ -1,7 +1,5 @@
 """/environments: what there is, what it has shown so far, and how the files differ from it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query

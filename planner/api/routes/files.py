@@ -1,7 +1,5 @@
 """/files: the project's files as they are; they are written only where the server was started with `--edit`."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """/jobs: what was done and is being done, its events, and how it is cancelled."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """/lineage: what a model or a column is made from, what is made from it, and what decides its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

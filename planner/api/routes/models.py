@@ -1,7 +1,5 @@
 """/models: the models of the project, and one of them with all that is known of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """The project as a whole: meta, modules, lint, render, format."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request

@@ -1,7 +1,5 @@
 """environments, rollback, invalidate, janitor, migrate: what there is, what there was, and what may go."""
 
-from __future__ import annotations
-
 import sys
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The `plan` verb: what changed and what it costs; the code that applies it is imported when needed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """run: computes what has become due."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The features of the language server: the questions of a client's messages to the projects."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The language server: its documents are judged and planned off the event loop, only with their newest text."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar

@@ -4,8 +4,6 @@ The meaning of a file never changes. Macros are kept as they are. A file that ca
 the same tree with the same comments is left as it is, and the reason is reported.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The `key value, key value` list of a MODEL or AUDIT block, and typed readers of one value."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

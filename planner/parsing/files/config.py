@@ -1,7 +1,5 @@
 """Read and check config.yaml; report every wrong key with its line. Also read the defaults that models inherit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime

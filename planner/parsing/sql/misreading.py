@@ -5,8 +5,6 @@ be those of the tree written out again. If they are not, the model is judged by 
 one tree are never treated as the same query.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

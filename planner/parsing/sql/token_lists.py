@@ -1,7 +1,5 @@
 """Tokens that replace a macro: made from values and from SQL, and back to text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date

@@ -1,7 +1,5 @@
 """A SQL file of the project as tokens: its statements, each with its place in the file."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """A project's own Python macros as functions that take SQL and return SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date

@@ -5,8 +5,6 @@ cannot read anything in this text that the parser did not. The words are on the 
 the file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise

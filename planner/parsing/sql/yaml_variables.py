@@ -1,7 +1,5 @@
 """Find `{{ env_var('NAME') }}` in the text of a YAML file by a pattern, not by Jinja, so that no text is executed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

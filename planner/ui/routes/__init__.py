@@ -1,7 +1,5 @@
 """The pages by address: they read as the endpoints of the API do, and act through its jobs."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter, Depends, Request
 
 from mergeplan.planner.ui.routes import checks, entry, plans, reading

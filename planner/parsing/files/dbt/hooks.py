@@ -4,8 +4,6 @@ Rows that hooks insert are part of the query. If hooks load a seed, or if a tabl
 fills it. Any other effect of a hook is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

@@ -3,8 +3,6 @@
 Any difference between dbt and the kind is refused with a message: no table is filled approximately.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Nodes are compared with the files of the project: a node whose text differs is a
 no trace in a manifest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

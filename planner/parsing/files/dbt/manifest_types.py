@@ -1,7 +1,5 @@
 """Types of dbt's manifest.json, catalog.json and run_results.json, limited to the parts that mergeplan reads."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field

@@ -1,7 +1,5 @@
 """The effect of a dbt merge on rows of an existing key, and the further conditions by which it finds them."""
 
-from __future__ import annotations
-
 import re
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """The time of a run in a compiled text: dbt would write it as a constant, mergeplan as an expression of SQL."""
 
-from __future__ import annotations
-
 import re
 
 from sqlglot.dialects.dialect import Dialect

@@ -1,7 +1,5 @@
 """The data that dbt provides of a project: its nodes with their compiled texts, sources, exposures."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The text of a model for a dbt node, with the dbt tests that belong to it as audits below."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Unit tests of dbt as unit test files of mergeplan, each test on the line where dbt's begins."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

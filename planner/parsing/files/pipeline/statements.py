@@ -1,7 +1,5 @@
 """The statements of a pipeline's SQL file, each as the text of a model, or with the reason why it is none."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
