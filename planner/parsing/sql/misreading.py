@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.sql.token_lists import fuse_macros
-from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split_commas, tokenize
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, closing, split_commas, tokenize
 from mergeplan.planner.semantics.expressions import has_other_precedence
 from mergeplan.planner.semantics.reading.readable_tokens import with_calls_for_paths
 from mergeplan.planner.semantics.spark.spark_sql import NAMED
@@ -232,17 +232,7 @@ def _goes_without(tokens: Tokens, index: int) -> bool:
 def _list_calls(tokens: Tokens) -> Iterator[tuple[str, list[list[Token]]]]:
     for index, (name, opening) in enumerate(pairwise(tokens)):
         if opening.token_type is TokenType.L_PAREN and name.text.upper() in (*_DEFAULTS, "NAMED_STRUCT", "STRUCT"):
-            end = _find_closing(tokens, index + 1)
-            yield name.text.upper(), split_commas(tokens[index + 2 : end])
-
-
-def _find_closing(tokens: Tokens, start: int) -> int:
-    depth = 0
-    for index in range(start, len(tokens)):
-        depth += (tokens[index].token_type in OPEN) - (tokens[index].token_type in CLOSE)
-        if depth == 0:
-            return index
-    return len(tokens)
+            yield name.text.upper(), split_commas(tokens[index + 2 : closing(tokens, index + 1)])
 
 
 def _default_arguments(tokens: Tokens) -> set[int]:
