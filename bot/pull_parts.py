@@ -21,8 +21,6 @@ class PullSource:
 
 @dataclass(frozen=True)
 class ProjectPlace:
-    """Where the project is."""
-
     site: str = ""  # the repository's page
     folder: str = "."  # the project's, in the repository
     project: str = ""  # the same where the repository has several, for people to distinguish them

@@ -79,8 +79,6 @@ class Finished:
 
 @dataclass(frozen=True)
 class Task:
-    """One call of the planner."""
-
     arguments: tuple[str, ...]
     folder: Path
     repository: str

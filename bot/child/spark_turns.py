@@ -10,8 +10,6 @@ from mergeplan.bot.child.planner_process import POLL_SECONDS
 
 
 class SparkTurns:
-    """The turns of one process."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sharing: Counter[str] = Counter()

@@ -24,8 +24,6 @@ NO_CATALOG = CatalogMark()
 
 
 class Catalogs:
-    """The newest catalog of every prod."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 

@@ -42,8 +42,6 @@ class Taken:
 
 
 class Deliveries:
-    """The deliveries of every repository."""
-
     def __init__(
         self, database: InboxDatabase, queue: Queue, repositories: Repositories, folders: Sequence[str]
     ) -> None:

@@ -18,8 +18,6 @@ P = ParamSpec("P")
 
 
 class Prods:
-    """The records of every prod."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 

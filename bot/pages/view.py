@@ -55,8 +55,6 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class ModelGroup:
-    """The models with one category."""
-
     category: str
     name: str
     rows: tuple[ModelRow, ...]

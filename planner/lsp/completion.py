@@ -47,8 +47,6 @@ VALUES = {
 
 
 class ItemKind(Enum):
-    """The kind of an item, for its icon."""
-
     PROPERTY = auto()
     VALUE = auto()
     MODEL = auto()

@@ -17,8 +17,6 @@ Columns = Callable[[str], tuple[str, ...] | None]  # of a table, None where they
 
 
 class NameKind(Enum):
-    """The kind of a name."""
-
     TABLE = auto()
     CTE = auto()
     COLUMN = auto()

@@ -35,8 +35,6 @@ class Edit:
 
 @dataclass(frozen=True)
 class Lines:
-    """A text by lines."""
-
     text: str
     mark: int = 0  # 1 where the client counts a byte order mark before the text
 

@@ -23,8 +23,6 @@ Locate = Callable[[BaseException], tuple[str, int]]  # the file of the project a
 
 
 class Work(Protocol):
-    """The work of a child."""
-
     def answer(self, request: Mapping[str, Any]) -> Any: ...
 
     def locate(self, error: BaseException) -> tuple[str, int]:

@@ -12,8 +12,6 @@ from mergeplan.planner.state.transaction import Database, Transaction, split_chu
 
 
 class Costs:
-    """The costs of one project's batches."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -39,8 +39,6 @@ class Holder:
 
 
 class Leases:
-    """The leases of one project."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

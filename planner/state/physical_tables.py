@@ -32,8 +32,6 @@ class PhysicalTable:
 
 
 class PhysicalTables:
-    """The physical tables of one project."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

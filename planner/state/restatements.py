@@ -24,8 +24,6 @@ AUTOMATIC = "automatic"  # the status of a restatement that a model's own cron b
 
 
 class Restatements:
-    """The restatements of one project."""
-
     def __init__(
         self, database: Database, environments: Environments, snapshots: Snapshots, tables: PhysicalTables
     ) -> None:

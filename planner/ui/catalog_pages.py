@@ -31,8 +31,6 @@ class VersionRow:
 
 @dataclass(frozen=True)
 class PlanRow:
-    """A plan in a list."""
-
     id: str
     environment: str
     state: str

@@ -36,8 +36,6 @@ TITLES: Mapping[JobKind, str] = {
 
 @dataclass(frozen=True)
 class JobRow:
-    """A job in a list."""
-
     id: str
     what: str
     state: str

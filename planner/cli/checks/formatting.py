@@ -24,8 +24,6 @@ from mergeplan.planner.wording import count_noun
 
 @dataclass(frozen=True)
 class Result:
-    """A file and its formatted text."""
-
     file: SqlFile
     now: Formatted
 

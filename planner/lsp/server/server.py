@@ -33,8 +33,6 @@ class Protocol(LanguageServerProtocol):
 
 
 class Server(LanguageServer):
-    """The server of one client."""
-
     def __init__(self, settings: SessionSettings) -> None:
         super().__init__("mergeplan", mergeplan_version(), protocol_cls=Protocol)
         self.desk = Desk(settings)

@@ -19,8 +19,6 @@ class Decision(StrEnum):
 
 
 class ToolGroup(StrEnum):
-    """Tools of one sort."""
-
     READ = "read"
     PLAN = "plan"
     CHECK = "check"

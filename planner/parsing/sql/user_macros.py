@@ -35,8 +35,6 @@ class ColumnsWanted(ProjectError):
 
 
 class UserMacros(Protocol):
-    """The macros of one project."""
-
     @property
     def names(self) -> frozenset[str]:
         """The names of macros that can be called, in lower case."""

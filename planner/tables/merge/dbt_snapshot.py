@@ -47,8 +47,6 @@ def dbt_versions(batch: MergeBatch, history: History, dbt: DbtVersions, executio
 
 @dataclass(frozen=True)
 class _Terms:
-    """The parts of the SELECT."""
-
     batch: MergeBatch
     history: History
     dbt: DbtVersions

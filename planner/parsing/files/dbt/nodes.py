@@ -177,8 +177,6 @@ class DbtCall(DbtPart):
 
 
 class DbtProject(DbtPart):
-    """A compiled project."""
-
     dbt: str
     nodes: tuple[DbtNode, ...]
     sources: tuple[DbtSource, ...]

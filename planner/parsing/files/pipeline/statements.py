@@ -37,8 +37,6 @@ class PipelineTable:
 
 @dataclass(frozen=True)
 class _Statement:
-    """Tokens of a statement in the text of a file."""
-
     path: str
     text: str
     tokens: tuple[Token, ...]
