@@ -31,8 +31,9 @@ def create_table(
 
 
 def _table_definition(table: Table, properties: Iterable[tuple[str, str]], *, comments: bool) -> str:
-    columns = [f"{quote_column(c.name)} {c.type}{comment_clause(c.comment if comments else '')}" for c in table.columns]
-    columns += [f"{quote_column(column.column)} {column.type}" for column in table.partition_columns if column.hidden]
+    columns = [
+        f"{quote_column(c.name)} {c.type}{comment_clause(c.comment if comments else '')}" for c in table.stored_columns
+    ]
     by = ", ".join(quote_column(name) for name in partition_names(table))
     partitioned = f" PARTITIONED BY ({by})" if by else ""
     comment = comment_clause(table.comment if comments else "")

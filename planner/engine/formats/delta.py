@@ -63,12 +63,7 @@ class Delta(CommittedTables):
         """Create the table as a clone without files of its own, or as a copy if columns went or changed type."""
         fields = self._run(f"SELECT * FROM {quote_name(old)}").schema.fields
         old_types = {field.name.lower(): type_text(field.dataType) for field in fields}
-        new_types = {column.name: column.type for column in table.columns}
-        new_types |= {
-            partition_column.column: partition_column.type
-            for partition_column in table.partition_columns
-            if partition_column.hidden
-        }
+        new_types = {column.name: column.type for column in table.stored_columns}
         row_condition = interval_condition(table, rows)
         if any(new_types.get(name) != kind for name, kind in old_types.items()):
             self.create(table)

@@ -194,12 +194,7 @@ class HiveFiles:
         return location.resolve_property(rows[0][1])
 
     def _read_location(self, table: Table, place: str) -> Frame:
-        hidden = [
-            f"{quote_column(partition_column.column)} {partition_column.type}"
-            for partition_column in table.partition_columns
-            if partition_column.hidden
-        ]
-        ddl = ", ".join([*(f"{quote_column(column.name)} {column.type}" for column in table.columns), *hidden])
+        ddl = ", ".join(f"{quote_column(column.name)} {column.type}" for column in table.stored_columns)
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
 
     def _append_rows(self, table: Table, frame: Frame, place: str) -> Written:
