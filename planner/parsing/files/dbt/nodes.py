@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mergeplan.planner.errors import Place, ProjectError
+
 LONGEST = 2_000_000  # characters of one compiled text
 Text = Annotated[str, Field(max_length=LONGEST)]
 _QUERY = re.compile(r"[\s(]*(select|with)\b", re.IGNORECASE)
@@ -77,6 +79,9 @@ class DbtNode(DbtPart):
     hook_asks: tuple[DbtQuestion, ...] = ()
     post_hooks: tuple[Text, ...] = ()
     line: int = 1
+
+    def refusal(self, why: str, hint: str = "") -> ProjectError:
+        return ProjectError(f"`{self.table}` {why}.", place=Place(self.path, 1), hint=hint)
 
     @property
     def table(self) -> str:
