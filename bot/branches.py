@@ -3,8 +3,6 @@
 All functions are pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What every job works with, and the errors by which a job ends that has to come back."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The demo: a GitHub and the bot on this machine, and two pull requests on their way to prod, reported as they go."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

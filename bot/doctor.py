@@ -1,7 +1,5 @@
 """doctor with the bot's finding: whether GitHub lets it in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from mergeplan.bot.github.gateway import GitHub

@@ -4,8 +4,6 @@ Pure: plans in, facts out. Two plans meet in a model that both change; they pass
 changed by the other, nor read by it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

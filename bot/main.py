@@ -1,7 +1,5 @@
 """The whole command line: the planner's verbs and the bot's."""
 
-from __future__ import annotations
-
 from mergeplan.planner.cli.main import VERBS, run_and_exit
 
 BOT_VERBS = {

@@ -1,7 +1,5 @@
 """The numbers that Prometheus reads."""
 
-from __future__ import annotations
-
 from prometheus_client import Counter, Gauge
 
 DELIVERIES = Counter("mergeplan_deliveries", "Webhook deliveries by outcome", ["result"])

@@ -5,8 +5,6 @@ second project changes nothing of the first. The key of another is `owner/name~a
 GitHub lets no repository's name hold a `~`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """The parts of a pull request's record, one noun each. Pure data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.bot.inflight import Meeting, Undoing
@@ -23,8 +21,6 @@ class PullSource:
 
 @dataclass(frozen=True)
 class ProjectPlace:
-    """Where the project is."""
-
     site: str = ""  # the repository's page
     folder: str = "."  # the project's, in the repository
     project: str = ""  # the same where the repository has several, for people to distinguish them

@@ -38,8 +38,6 @@ from mergeplan.bot.results import PlannerOutcome, unpack_outcome
 
 
 class PullState(StrEnum):
-    """The state of a pull request."""
-
     NEW = "new"  # seen, nothing decided for this head
     HELD = "held"  # from a fork, and nobody has allowed this head
     SKIPPED = "skipped"  # it bears the label that asks for no plan

@@ -1,7 +1,5 @@
 """What a planner child's lines come to: how it ended, what is wrong, and what the bot asks of a plan. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

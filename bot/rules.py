@@ -4,8 +4,6 @@ A key is stated once, as a field of `BotConfig`: the schema of config.yaml, the 
 rules that the bot reads follow from it. A value is stored as it counts: two spellings of a rule are equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -23,6 +21,7 @@ from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.projects import check_repository
 from mergeplan.bot.records import ProdRecord
 from mergeplan.planner.contract.base import Detail
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.snapshot.environment import parse_environment_name
 
@@ -108,64 +107,54 @@ class BotConfig(BaseModel):
 
     model_config = ConfigDict(title="CicdBot", extra="forbid", frozen=True, validate_default=True)
 
-    type: Literal["github"] = Field(default="github", description="The host of pull requests.")
+    type: Literal["github"] = describe("github", "The host of pull requests.")
     prod_branch_name: str | None = Field(
-        default=None,
-        max_length=200,
-        description="The branch that prod follows; the default branch otherwise.",
+        default=None, max_length=200, description="The branch that prod follows; the default branch otherwise."
     )
     production_branch_name: str | None = Field(
         default=None, max_length=200, description="Another name of `prod_branch_name`."
     )
-    branch_environments: Annotated[dict[str, str] | None, AfterValidator(normalize_branches)] = Field(
-        default=None, description="Branches that have an environment of their own, each with its name: `{qa: qa}`."
+    branch_environments: Annotated[dict[str, str] | None, AfterValidator(normalize_branches)] = describe(
+        None, "Branches that have an environment of their own, each with its name: `{qa: qa}`."
     )
-    pr_environment_name: Annotated[str | None, AfterValidator(_environment_name)] = Field(
-        default=None, description="The prefix of pull requests' environments: `pr` makes `pr_7`."
+    pr_environment_name: Annotated[str | None, AfterValidator(_environment_name)] = describe(
+        None, "The prefix of pull requests' environments: `pr` makes `pr_7`."
     )
-    skip_pr_backfill: Annotated[bool | None, AfterValidator(bool)] = Field(
-        default=None, description="Whether new tables stay empty in a pull request's environment."
+    skip_pr_backfill: Annotated[bool | None, AfterValidator(bool)] = describe(
+        None, "Whether new tables stay empty in a pull request's environment."
     )
-    default_pr_start: Annotated[date | str | None, AfterValidator(_first_day)] = Field(
-        default=None, description="The first day that a pull request's environment computes; all of history otherwise."
+    default_pr_start: Annotated[date | str | None, AfterValidator(_first_day)] = describe(
+        None, "The first day that a pull request's environment computes; all of history otherwise."
     )
-    invalidate_environment_after_deploy: bool = Field(
-        default=True, description="Whether a pull request's environment is dropped after the merge."
+    invalidate_environment_after_deploy: bool = describe(
+        True, "Whether a pull request's environment is dropped after the merge."
     )
     forward_only_branch_suffix: Annotated[str | None, _null_as("-forward-only")] = Field(
         default=None, max_length=100, description="The suffix of branches whose plans are forward-only."
     )
-    budget: Annotated[CostBudget | None, _null_as(CostBudget())] = Field(
-        default=None, description="The most that an environment may cost; more waits for `/approve-cost`."
+    budget: Annotated[CostBudget | None, _null_as(CostBudget())] = describe(
+        None, "The most that an environment may cost; more waits for `/approve-cost`."
     )
-    data_diff: DiffDetail = Field(
-        default="counts",
-        description="How changed rows are shown: `off`, `counts` or `sample`, for all models or by name, glob or "
+    data_diff: DiffDetail = describe(
+        "counts",
+        "How changed rows are shown: `off`, `counts` or `sample`, for all models or by name, glob or "
         "`tag:x`. The last match applies.",
     )
-    data_diff_unmasked: tuple[str, ...] = Field(
-        default=(), description="Columns whose values are not masked in samples of changed rows."
+    data_diff_unmasked: tuple[str, ...] = describe(
+        (), "Columns whose values are not masked in samples of changed rows."
     )
-    data_diff_budget: Annotated[DiffBudget | None, _null_as(DiffBudget())] = Field(
-        default=None, description="The limits for comparing rows."
+    data_diff_budget: Annotated[DiffBudget | None, _null_as(DiffBudget())] = describe(
+        None, "The limits for comparing rows."
     )
-    physical_plan: bool = Field(
-        default=True, description="Whether the physical plans of edited queries are compared with those before."
-    )
+    physical_plan: bool = describe(True, "Whether the physical plans of edited queries are compared with those before.")
     permissions: Annotated[dict[Ruled, Role], AfterValidator(_every_role)] = Field(
         default_factory=dict, description="The role on GitHub that a command needs."
     )
-    rules: tuple[PromotionRule, ...] = Field(
-        default=(), description="Rules about approvals, blocked changes and freezes of prod."
-    )
-    deployments: bool = Field(
-        default=False, description="Whether environments and prod are shown as deployments on GitHub."
-    )
-    enable_deploy_command: bool = Field(default=False, description="Whether `/deploy` promotes and then merges.")
-    merge_method: MergeMethod = Field(default="merge", description="How `/deploy` merges.")
-    open_revert: bool = Field(
-        default=True, description="Whether `/rollback` opens a pull request that reverts the merge."
-    )
+    rules: tuple[PromotionRule, ...] = describe((), "Rules about approvals, blocked changes and freezes of prod.")
+    deployments: bool = describe(False, "Whether environments and prod are shown as deployments on GitHub.")
+    enable_deploy_command: bool = describe(False, "Whether `/deploy` promotes and then merges.")
+    merge_method: MergeMethod = describe("merge", "How `/deploy` merges.")
+    open_revert: bool = describe(True, "Whether `/rollback` opens a pull request that reverts the merge.")
     show_reads_to: tuple[Annotated[str, AfterValidator(check_repository)], ...] = Field(
         default=(),
         max_length=100,

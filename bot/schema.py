@@ -1,7 +1,5 @@
 """schema: as the planner's, with what the bot knows of `cicd_bot`."""
 
-from __future__ import annotations
-
 from mergeplan.bot.rules import WITHOUT_EFFECT, BotConfig
 from mergeplan.planner.cli.verbs.schema import schema_command
 from mergeplan.planner.contract.config_schema import config_schema

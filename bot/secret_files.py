@@ -3,8 +3,6 @@
 An error names the file and shows nothing of its content.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the bot is set to by its operator, in MERGEPLAN_* variables."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -221,14 +219,14 @@ def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
         raise RequestError(f"MERGEPLAN_GITHUB_PRIVATE_KEY_PATH cannot be read: {error.strerror}.") from None
 
 
-def check_for_service(settings: Settings) -> Settings:
-    """Return the settings if a service may start with them; raise RequestError if a secret is missing."""
+def check_for_service(settings: Settings) -> None:
+    """Raise RequestError if a secret is missing without which no service may start."""
     if not settings.webhook_secret.get_secret_value().strip():
         raise RequestError(
             "MERGEPLAN_WEBHOOK_SECRET is empty: anybody could send webhooks.",
             hint="Set it to the secret of the GitHub App's webhook.",
         )
-    return check_for_github(settings)
+    check_for_github(settings)
 
 
 def check_for_github(settings: Settings) -> Settings:

@@ -3,8 +3,6 @@
 The standard variables turn it on and configure it: OTEL_EXPORTER_OTLP_ENDPOINT and those beside it.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Iterator, Mapping

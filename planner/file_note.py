@@ -4,8 +4,6 @@ A parser can end the process that runs it, by the end of its stack or of the mac
 of SIZE bytes in the environment; it is mapped, so that a note needs no system call.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 from functools import cache

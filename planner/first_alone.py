@@ -1,7 +1,5 @@
 """Coordination of threads that need one shared result, such as a schema, which the first of them computes."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

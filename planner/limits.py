@@ -4,8 +4,6 @@ Time is this process's own: waiting for others does not count. It is limited in 
 Python delivers signals there.
 """
 
-from __future__ import annotations
-
 import resource
 import signal
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Lists of names in a data file beside the module that reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from configparser import RawConfigParser
 from importlib.resources import files

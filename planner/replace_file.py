@@ -1,7 +1,5 @@
 """Replacement of a file as a whole."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

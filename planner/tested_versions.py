@@ -1,7 +1,5 @@
 """Versions of Python, Spark, dbt, Airflow, Dagster and the table formats that the tests run."""
 
-from __future__ import annotations
-
 import re
 
 from mergeplan.planner.name_lists import read_lists

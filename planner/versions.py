@@ -1,7 +1,5 @@
 """Versions of mergeplan and of pyspark, each of which is released under two names: with Spark and as a client."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 

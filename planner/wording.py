@@ -1,7 +1,5 @@
 """Texts of numbers, sizes, durations and lists: the same on the terminal, in a notebook and on a pull request."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parent.parent
 # From text to tables: a stage may use those that stand before it, and none that stand after it.
 STAGES = """
     planner.errors planner.file_note planner.limits planner.intervals planner.naming planner.fingerprint
-    planner.serial planner.replace_file planner.wording planner.name_lists planner.versions planner.tested_versions
+    planner.serial planner.data_field planner.replace_file planner.wording planner.name_lists
+    planner.versions planner.tested_versions
     planner.model planner.semantics planner.snapshot
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions
     planner.parsing.files planner.parsing.render

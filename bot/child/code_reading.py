@@ -3,8 +3,6 @@
 No environment variable is set there.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict
 from pathlib import Path

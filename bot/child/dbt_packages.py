@@ -4,8 +4,6 @@
 file and no template of the repository is read there. What it brings is copied by us, after it has ended.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

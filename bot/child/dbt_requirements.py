@@ -5,8 +5,6 @@ file of a pull request would let it choose what the service connects to. `dbt de
 what is written here from the values that were judged, so that it sees no template and nothing else that we did not.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -4,8 +4,6 @@ The installer is denied every other connection, and holds no credential: those o
 are added here. What is asked of another address, or leads to one, is refused.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import ssl

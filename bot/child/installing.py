@@ -3,8 +3,6 @@
 It reaches a forwarder of ours and nothing else, and what it writes is limited while it writes.
 """
 
-from __future__ import annotations
-
 import mimetypes
 import os
 import re

@@ -1,7 +1,5 @@
 """Whether this service isolates projects' code, as text for its log and /readyz, and which files bring code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 

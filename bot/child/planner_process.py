@@ -1,7 +1,5 @@
 """The planner as a child: its own process group, an allow-listed environment, JSON lines on its standard output."""
 
-from __future__ import annotations
-
 import json
 import os
 import queue
@@ -81,8 +79,6 @@ class Finished:
 
 @dataclass(frozen=True)
 class Task:
-    """One call of the planner."""
-
     arguments: tuple[str, ...]
     folder: Path
     repository: str

@@ -4,8 +4,6 @@ However that child ends, the end is a ProjectError at the file. An answer is rem
 that a child starts only for what is new.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

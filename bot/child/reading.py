@@ -3,8 +3,6 @@
 A file can make a parser take all memory, run for hours, or end its process. It ends this one.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import sys

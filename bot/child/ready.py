@@ -6,8 +6,6 @@ and the secrets after it, as for any planner. It runs once. When the service end
 does a process that still waits.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

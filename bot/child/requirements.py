@@ -4,8 +4,6 @@ Only names and versions are taken: an index, an address or a path in a file of a
 the service connects to. Those are the operator's.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Turns at the Spark of each repository: plans share it, and a plan during which it ended gets it alone."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter
@@ -12,8 +10,6 @@ from mergeplan.bot.child.planner_process import POLL_SECONDS
 
 
 class SparkTurns:
-    """The turns of one process."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sharing: Counter[str] = Counter()

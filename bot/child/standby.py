@@ -1,7 +1,5 @@
 """A planner child that is started before it is needed, so that its imports are done by then."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -57,12 +55,7 @@ class Standby:
             child, self._child = self._child, None
         if child is None or child.stdin is None:
             return None
-        call = {
-            "arguments": list(arguments),
-            "folder": str(folder),
-            "environment": dict(environment),
-            "log": str(log),
-        }
+        call = {"arguments": list(arguments), "folder": str(folder), "environment": dict(environment), "log": str(log)}
         try:
             child.stdin.write(json.dumps(call).encode() + b"\n")
             child.stdin.flush()

@@ -1,7 +1,5 @@
 """Keep one Spark per project running, so that a planner child starts at once; start it again when it dies."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 import time

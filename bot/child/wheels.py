@@ -4,8 +4,6 @@ A wheel is a stranger's archive: no path leaves the folder, no link is made, and
 (`.pth`) or stand among programs is left out.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -32,8 +30,8 @@ class BadWheel(Exception):
     """An archive that is no wheel, or too large."""
 
 
-def unpack_wheels(wheels: Path, folder: Path) -> tuple[str, ...]:
-    """Unpack the wheels in a folder, write an index of their content, and return the names of the distributions.
+def unpack_wheels(wheels: Path, folder: Path) -> None:
+    """Unpack the wheels in a folder, and write an index of their content.
 
     Raise BadWheel for a wheel that is not accepted.
     """
@@ -52,7 +50,6 @@ def unpack_wheels(wheels: Path, folder: Path) -> tuple[str, ...]:
         remaining_bytes = unpacked.left
         index |= unpacked.index_entry(wheel.name)
     (folder / INDEX).write_text(json.dumps(index, indent=1, sort_keys=True), encoding="utf-8")
-    return tuple(sorted(index))
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """A line of a comment that is a command, or nearly one: its verb, its arguments, or what is wrong with it. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

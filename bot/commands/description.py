@@ -1,7 +1,5 @@
 """A pull request's description -> the restatements that it names, and what an edit of it begins and ends. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 A rule returns why the command may not run, as a sentence for the person who gave it, or '' when it may.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """May this person do this now? Facts -> Allowed or NotAllowed with the reason. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A comment's text -> the commands in it, and what is wrong with those that are nearly commands. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace

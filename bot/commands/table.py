@@ -1,7 +1,5 @@
 """Every command, in the order of `/help`; and those that are offered, in the order of the plan comment. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mergeplan.bot.commands.form import Form
@@ -44,17 +42,7 @@ COMMANDS: tuple[Form, ...] = (
     OK_TO_PLAN,
     HELP,
 )
-OFFERED = (
-    APPROVE_COST,
-    SKIP_BACKFILL,
-    BACKFILL,
-    DEPLOY,
-    CATEGORIZE,
-    CANCEL,
-    OK_TO_PLAN,
-    ROLLBACK,
-    PLAN_AGAIN,
-)
+OFFERED = (APPROVE_COST, SKIP_BACKFILL, BACKFILL, DEPLOY, CATEGORIZE, CANCEL, OK_TO_PLAN, ROLLBACK, PLAN_AGAIN)
 FORMS: Mapping[str, Form] = {form.verb: form for form in COMMANDS}
 DEFAULT_NEEDS: Mapping[str, Role] = {form.verb: form.needs for form in COMMANDS}
 

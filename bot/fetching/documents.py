@@ -1,7 +1,5 @@
 """A document at an address of the operator's: of limited size and time, and from nowhere else than that address."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -4,8 +4,6 @@ An installer gets no credential and speaks plain HTTP to a forwarder of ours, so
 with `http://`. The forwarder puts the operator's address, with its credential, in the place of that.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence

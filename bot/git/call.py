@@ -5,8 +5,6 @@ attribute, a reference or a way to other objects; and what runs a program or lea
 own configuration too, which wins over every file.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import shutil

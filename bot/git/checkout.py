@@ -7,8 +7,6 @@ attribute, filter, line ending or keyword of git changes them. A link becomes a 
 submodule an empty folder.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -42,15 +40,7 @@ log = structlog.get_logger(__name__)
 STEPS_MOST = 500
 LONGEST_PATH = 200  # characters that are shown
 # What a path of a commit can be the reason of: too long, or two of its files are one here.
-UNWRITABLE = (
-    errno.EEXIST,
-    errno.EILSEQ,
-    errno.EINVAL,
-    errno.EISDIR,
-    errno.ENAMETOOLONG,
-    errno.ENOTDIR,
-    errno.ELOOP,
-)
+UNWRITABLE = (errno.EEXIST, errno.EILSEQ, errno.EINVAL, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOTDIR, errno.ELOOP)
 # A partial clone: of files, which may be large and are many over a history, only those that are read are fetched.
 FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--stdin")
 NO_REFERENCE = "couldn't find remote ref"

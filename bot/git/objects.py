@@ -4,8 +4,6 @@ GitHub gives a commit's name; it names its tree, that names files and folders. S
 is none: no filter, no attribute and no file of the mirror comes between.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -6,8 +6,6 @@ through, and whatever is not exactly as it was noted, or was never written here,
 are in this process's memory alone.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

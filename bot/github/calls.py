@@ -1,7 +1,5 @@
 """Calls of GitHub for one repository: patient on reads, never twice on writes."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """The checks that the bot writes on commits."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

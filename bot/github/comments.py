@@ -1,7 +1,5 @@
 """The comments of pull requests: read, written and edited, each of ours once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 

@@ -6,8 +6,6 @@
   each call that names a repository by an earlier name, and asks to repeat it verbatim.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

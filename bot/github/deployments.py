@@ -1,7 +1,5 @@
 """The deployments that the bot writes on commits, where it may."""
 
-from __future__ import annotations
-
 import structlog
 from github.Deployment import Deployment
 

@@ -1,7 +1,5 @@
 """A webhook's headers and bytes -> what happened, or why it is none of our business, or a refusal. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -350,10 +350,4 @@ def _parse_pull(value: Mapping[str, Any]) -> Pull:
     )
 
 
-__all__ = [
-    "GitHub",
-    "GitHubFailed",
-    "GitHubPaused",
-    "OwnerUnavailable",
-    "RepositoryGateway",
-]
+__all__ = ["GitHub", "GitHubFailed", "GitHubPaused", "OwnerUnavailable", "RepositoryGateway"]

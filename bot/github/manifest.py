@@ -1,7 +1,5 @@
 """The GitHub App's manifest: what GitHub makes an App of, where it is sent, and what comes back. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

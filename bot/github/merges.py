@@ -1,7 +1,5 @@
 """The commits of merged pull requests, which REST does not show with them since its version of 2026-03-10."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ One owner's trouble is that owner's alone: each has a token and a pause of its o
 or removed is found out when a call is refused, and again when it works.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

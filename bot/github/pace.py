@@ -1,7 +1,5 @@
 """Jobs that do not wait for each other, and a pace that is kept."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

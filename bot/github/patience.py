@@ -1,7 +1,5 @@
 """Retry calls to GitHub: all callers keep a pause that GitHub requested; transient failures are retried."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

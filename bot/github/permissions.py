@@ -1,7 +1,5 @@
 """What the GitHub App asks for, in one table: its manifest, its tokens and the documentation are made of it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

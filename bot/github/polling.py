@@ -3,8 +3,6 @@
 GitHub charges nothing for a 304. Its tags hold for one token: after a token's hour each page is charged once more.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

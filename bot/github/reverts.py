@@ -1,7 +1,5 @@
 """Pull requests that revert merged ones: found, or opened by GitHub's own *Revert*, each once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A comment and checks in one call: GraphQL's mutations, where REST takes a write for each. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime

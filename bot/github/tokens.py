@@ -1,7 +1,5 @@
 """Tokens of an installation, no wider than what they are for: the bot's own, and git's for one repository."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Writes of one installation take turns: one at a time, with the rest between them that GitHub asks for."""
 
-from __future__ import annotations
-
 import heapq
 import threading
 import time

@@ -1,7 +1,5 @@
 """The catalog of what each prod shows, as the planner wrote it: a document, compressed."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 
@@ -26,8 +24,6 @@ NO_CATALOG = CatalogMark()
 
 
 class Catalogs:
-    """The newest catalog of every prod."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 

@@ -1,7 +1,5 @@
 """Comments with commands in them, and presses in place of comments, each until it is answered."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -124,16 +122,15 @@ def take_command(
     return True
 
 
-def take_description(connection: sa.Connection, repository: str, number: int, written: WrittenDescription) -> bool:
-    """Store what an edit of a description asks for, in the caller's transaction; False if it is known, or nothing."""
+def take_description(connection: sa.Connection, repository: str, number: int, written: WrittenDescription) -> None:
+    """Store what an edit of a description asks for, in the caller's transaction, unless it is known."""
     edit = compare_descriptions(written.before, written.body, read_prod(connection, repository).namespace)
     once = ["description", number, written.at, written.author, *edit.lines]
     own_id = _hash_id(once)
     if not edit.lines or _is_known(connection, repository, own_id):
-        return False
+        return
     row = CommandRow(own_id, repository, number, written.author, "\n".join(edit.lines), written.at, seen=True)
     _put_command(connection, replace(row, proven=not edit.hidden, description=written.body))
-    return True
 
 
 def _hash_id(once: list[Any]) -> int:
@@ -141,8 +138,8 @@ def _hash_id(once: list[Any]) -> int:
     return -1 - int(hashlib.sha256(json.dumps(once).encode()).hexdigest()[:15], 16)
 
 
-def take_press(connection: sa.Connection, record: PullRecord, press_event: Pressed, guid: str) -> bool:
-    """Store a press, in the caller's transaction; False when it is known, or the same one waits for its answer.
+def take_press(connection: sa.Connection, record: PullRecord, press_event: Pressed, guid: str) -> None:
+    """Store a press, in the caller's transaction, unless it is known, or the same one waits for its answer.
 
     It must be of our own check or plan comment: see `is_of_ours`. A tick that is delivered under another GUID (a
     workflow that is run again) is known by the time of its edit and the text before it. It is proven when the comment
@@ -161,13 +158,12 @@ def take_press(connection: sa.Connection, record: PullRecord, press_event: Press
     if _is_known(connection, repository, own_id) or any(
         (command.author, command.press) == press_identity for command in map(_COMMAND.validate_json, waiting)
     ):
-        return False
+        return
     at = press_event.at or datetime.fromtimestamp(database_seconds(connection), UTC).isoformat()
     row = CommandRow(own_id, repository, number, press_event.author, "", at, seen=True, press=press_event.press)
     _put_command(
         connection, replace(row, proven=not press_event.comment_id or press_event.read == record.comment.digest)
     )
-    return True
 
 
 def is_of_ours(press_event: Pressed, record: PullRecord) -> bool:

@@ -1,7 +1,5 @@
 """The bot's tables in the state database, one transaction at a time."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress

@@ -1,7 +1,5 @@
 """Webhook deliveries, each taken in once by its GUID, and what each makes due."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -44,8 +42,6 @@ class Taken:
 
 
 class Deliveries:
-    """The deliveries of every repository."""
-
     def __init__(
         self, database: InboxDatabase, queue: Queue, repositories: Repositories, folders: Sequence[str]
     ) -> None:

@@ -5,8 +5,6 @@ claims a due key for a while and renews its claim from time to time; when it die
 takes the key. The newest state is read when the key is worked on, so ten deliveries to one key are one job.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import sqlalchemy as sa

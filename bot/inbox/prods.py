@@ -1,7 +1,5 @@
 """What we know of each repository's prod."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Concatenate, ParamSpec
@@ -20,8 +18,6 @@ P = ParamSpec("P")
 
 
 class Prods:
-    """The records of every prod."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 

@@ -1,7 +1,5 @@
 """The progress of the newest run of each pull request, and of prod (0), readable by every process."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What each project publishes of its prod: its views, and who in it reads which tables of others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 

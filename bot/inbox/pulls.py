@@ -1,7 +1,5 @@
 """What we know of each pull request."""
 
-from __future__ import annotations
-
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ All that the bot and the planner remember of a repository is kept under its key:
 seen. A key never changes, so neither does anything that was built.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Child processes, on record from start to end."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sqlalchemy as sa

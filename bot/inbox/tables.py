@@ -1,7 +1,5 @@
 """The bot's tables in the state database; `bot/inbox/migrations` makes them and brings them up to date."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 
 META = sa.MetaData()

@@ -4,8 +4,6 @@ Best effort: a notice that is not taken three times is logged and lost, and hold
 the record.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

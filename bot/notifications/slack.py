@@ -1,7 +1,5 @@
 """An incoming webhook of Slack, or of a chat that takes its JSON."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import requests

@@ -1,7 +1,5 @@
 """The targets of notices, in one table: each reads from the settings whether it is used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mergeplan.bot.notifications.notifications import Notifications, Target

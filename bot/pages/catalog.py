@@ -1,7 +1,5 @@
 """What the bot knows, as the pages of `mergeplan ui` show it: plans of pull requests, and environments. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """The graph of a plan's models, laid out in columns from what is read to what reads it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Signed links: a reader of a check can open the pages of that pull request until the link expires. Pure."""
 
-from __future__ import annotations
-
 import hmac
 import re
 from base64 import urlsafe_b64encode

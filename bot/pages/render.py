@@ -1,7 +1,5 @@
 """The pages as HTML: templates over a view. They load nothing, run nothing and send nothing."""
 
-from __future__ import annotations
-
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The bot's sentences, Markdown for GitHub, as HTML: code spans and bold type, and nothing that leads away. Pure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What the pages show of a pull request, or of prod: from what is known to rows, bars and lines. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -57,8 +55,6 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class ModelGroup:
-    """The models with one category."""
-
     category: str
     name: str
     rows: tuple[ModelRow, ...]
@@ -93,11 +89,7 @@ class Changes:
         site = Site(_web_address(self.record.place.site), self.record.head, self.record.place.folder)
         ordered = sorted(self.models[:MODELS_MOST], key=lambda model: (_severity_rank(model), category_of(model)))
         return tuple(
-            ModelGroup(
-                category,
-                NAMES.get(category, category),
-                tuple(_make_row(model, site) for model in members),
-            )
+            ModelGroup(category, NAMES.get(category, category), tuple(_make_row(model, site) for model in members))
             for category, members in groupby(ordered, key=category_of)
         )
 

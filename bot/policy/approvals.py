@@ -4,8 +4,6 @@ A review is of the plan that was shown when it was written. It counts for every 
 puts the same tables in place of the same tables, whatever head it is of; and for no other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """CODEOWNERS: the patterns of a file, and who owns a path by it. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

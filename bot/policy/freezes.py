@@ -1,7 +1,5 @@
 """When nothing may be promoted: a span of time, or hours that begin by a cron, in a time zone. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,7 +28,7 @@ class Freeze:
         >>> weekend.span(datetime(2026, 11, 21, tzinfo=UTC))[1].isoformat()
         '2026-11-23T08:00:00+01:00'
         """
-        begun = self._last_start(at)
+        begun = Cron(self.cron, self.zone).floor(at) if self.cron else self._localize_moment(self.start)
         if begun is None:
             return None
         end = self._compute_end(begun)
@@ -41,9 +39,6 @@ class Freeze:
             return Cron(self.cron, self.zone).next_tick(at)
         begins = self._localize_moment(self.start)
         return begins if begins and begins > at else None
-
-    def _last_start(self, at: datetime) -> datetime | None:
-        return Cron(self.cron, self.zone).floor(at) if self.cron else self._localize_moment(self.start)
 
     def _compute_end(self, start: datetime) -> datetime:
         zone = ZoneInfo(self.zone)

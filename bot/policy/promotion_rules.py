@@ -1,7 +1,5 @@
 """`cicd_bot.rules` as it is written: who must approve which changes, what is blocked, when prod is frozen."""
 
-from __future__ import annotations
-
 import re
 from datetime import date, datetime, time
 from typing import Annotated, Self
@@ -10,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from mergeplan.bot.policy.approvals import ReviewRule
 from mergeplan.bot.policy.freezes import Freeze
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.intervals import cron_error, is_zone
 
 CATEGORY_WORDS = ("added", "removed", "breaking", "non-breaking", "forward-only", "metadata", "equivalent", "undecided")
@@ -44,11 +43,11 @@ class FreezeWindow(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    start: datetime | date | None = Field(default=None, description="The beginning, in the time zone `zone`.")
-    end: datetime | date | None = Field(default=None, description="The end; a day stands for its first moment.")
-    cron: str = Field(default="", description="The beginning of each freeze, as a cron.")
+    start: datetime | date | None = describe(None, "The beginning, in the time zone `zone`.")
+    end: datetime | date | None = describe(None, "The end; a day stands for its first moment.")
+    cron: str = describe("", "The beginning of each freeze, as a cron.")
     hours: float = Field(default=0.0, ge=0, le=24 * 366, description="The hours that each freeze lasts.")
-    zone: str = Field(default="UTC", description="The time zone, such as `Europe/Berlin`.")
+    zone: str = describe("UTC", "The time zone, such as `Europe/Berlin`.")
     reason: str = Field(default="", max_length=200, description="The reason, which the pull request shows.")
 
     @model_validator(mode="after")
@@ -83,19 +82,16 @@ class PromotionRule(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    models: Words = Field(
-        default=("*",), description="Names, globs or `tag:x`; the rule is about changes of these models."
-    )
-    categories: Categories = Field(default=(), description="Only changes of these categories; all by default.")
+    models: Words = describe(("*",), "Names, globs or `tag:x`; the rule is about changes of these models.")
+    categories: Categories = describe((), "Only changes of these categories; all by default.")
     approvals: int | None = Field(default=None, ge=0, le=20, description="How many people must approve the plan.")
-    approvers: Approvers = Field(default=(), description="The approvers: logins and teams as `org/team`.")
-    code_owners: bool = Field(default=False, description="Whether an owner of each affected file must approve.")
-    reader_owners: bool = Field(
-        default=False,
-        description="Whether an owner of each model in another project that reads what changes must approve.",
+    approvers: Approvers = describe((), "The approvers: logins and teams as `org/team`.")
+    code_owners: bool = describe(False, "Whether an owner of each affected file must approve.")
+    reader_owners: bool = describe(
+        False, "Whether an owner of each model in another project that reads what changes must approve."
     )
-    block: Categories = Field(default=(), description="Categories that are not promoted.")
-    freeze: tuple[FreezeWindow, ...] = Field(default=(), description="The times in which nothing is promoted.")
+    block: Categories = describe((), "Categories that are not promoted.")
+    freeze: tuple[FreezeWindow, ...] = describe((), "The times in which nothing is promoted.")
 
     def rule(self) -> ReviewRule:
         """Return the rule as data; a rule that names approvers needs one of them."""

@@ -1,7 +1,5 @@
 """The roles on a repository, from the least to the most, as GitHub names them."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Role = Literal["none", "read", "triage", "write", "maintain", "admin"]

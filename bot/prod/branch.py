@@ -1,7 +1,5 @@
 """The branch that prod is built from, and which pull requests to check again when it moved."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.bot.context import BotContext

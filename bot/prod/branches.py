@@ -4,8 +4,6 @@ Which branches these are, the commit says that prod shows; a branch cannot name 
 treated as a pull request's: it runs isolated, on the gateways of prod's configuration, within the budget.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -4,8 +4,6 @@ The service itself opens no project: it keeps the document that the planner wrot
 it keeps, too, which tables of others each reads.
 """
 
-from __future__ import annotations
-
 import structlog
 
 from mergeplan.bot.child.planner_process import new_run_id, project_home

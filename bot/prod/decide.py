@@ -4,8 +4,6 @@ Prod follows its branch: each merge of a pull request is a step of its own, and 
 A commit that prod already shows is never promoted again: prod does not go back by accident.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

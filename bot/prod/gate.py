@@ -5,8 +5,6 @@ judged is the plan of the merged tree against prod as it is: where that is the p
 planner is asked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

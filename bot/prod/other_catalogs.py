@@ -3,8 +3,6 @@
 The file is the operator's: no repository, no pull request and no catalog names an address.
 """
 
-from __future__ import annotations
-
 import time
 from hashlib import sha256
 from pathlib import Path

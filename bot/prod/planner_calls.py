@@ -1,7 +1,5 @@
 """Calls of the planner for prod, each on the tree of one commit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

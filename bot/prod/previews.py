@@ -4,8 +4,6 @@ Nothing is built for them: what is computed, the push that the merge is computes
 pull request: it runs isolated, on the gateways of prod's configuration. Those of forks are left alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import structlog

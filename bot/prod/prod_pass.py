@@ -1,7 +1,5 @@
 """One pass over one repository's prod: what is read once, the facts, and the records as they are stored."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

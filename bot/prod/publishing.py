@@ -1,7 +1,5 @@
 """What a project's prod publishes for the pull requests of other projects, and who may see its names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

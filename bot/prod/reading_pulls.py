@@ -3,8 +3,6 @@
 Each is planned again at most once for a promotion, and none of their plans promotes anything: there is no loop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 

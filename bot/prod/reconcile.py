@@ -4,8 +4,6 @@ Like a pull request's it starts from what is so: the prod branch as it is, and t
 was taken on. `decide_prod` says what is done next; `actions/` do it, and write it down before it is shown.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The planner's arguments for a pull request: a list, never a shell line. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mergeplan.bot.budgets import DiffRules, cost_limits, diff_arguments

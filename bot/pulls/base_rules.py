@@ -1,7 +1,5 @@
 """The rules of a pull request, as its base branch has them: a pull request cannot change its own."""
 
-from __future__ import annotations
-
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.inbox.queue import BRANCHES
 from mergeplan.bot.pulls.pull_pass import PullPass

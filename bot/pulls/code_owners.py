@@ -1,7 +1,5 @@
 """The code owners of a project's files, by CODEOWNERS as a commit has it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mergeplan.bot.context import BotContext

@@ -1,7 +1,5 @@
 """A live pull request and what we know of it -> what should be done next. Pure: no clock, no network, no database."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum

@@ -1,7 +1,5 @@
 """Fail a pull request's checks when a retry does not help, so that they do not stay in progress."""
 
-from __future__ import annotations
-
 from mergeplan.bot.context import TRY_AGAIN, BotContext, error_result, now_text, unreadable_error
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.github.gateway import RepositoryGateway

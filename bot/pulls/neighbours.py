@@ -1,7 +1,5 @@
 """The neighbours of a pull request in its stack: each knows the one below and those above, and wakes them by need."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mergeplan.bot.pull_parts import Layer

@@ -5,8 +5,6 @@ project's own configuration in its prod says which repositories may see its name
 sees a number and the owners, and a public one nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

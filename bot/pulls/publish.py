@@ -1,7 +1,5 @@
 """Brings GitHub in line with a record: the comment and the checks are written when what they should say has changed."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -79,9 +77,9 @@ class Shower:
                 log.warning("progress_not_shown", pull_request=self._record.number, why=str(error))
 
 
-def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> PullRecord:
+def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> None:
     """End the running checks of this head because another run replaces it."""
-    return _bring_in_line(inbox, gateway, record, lambda newest: due_check_ends(newest, newer, record.head))
+    _bring_in_line(inbox, gateway, record, lambda newest: due_check_ends(newest, newer, record.head))
 
 
 def _bring_in_line(

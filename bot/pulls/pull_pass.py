@@ -1,7 +1,5 @@
 """One pass over one pull request: what is read once, and the record as it is stored."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field, replace
 

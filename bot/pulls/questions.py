@@ -1,7 +1,5 @@
 """Commands that the planner answers, and its answer is the reply: they change no plan, and may be given again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

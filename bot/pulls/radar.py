@@ -1,7 +1,5 @@
 """What else is in flight around a pull request: open ones that meet it, and merges that it takes back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

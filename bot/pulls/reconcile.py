@@ -5,15 +5,13 @@ in the same state. Each step writes what it knows before it acts on it; a proces
 reads that.
 """
 
-from __future__ import annotations
-
 import time
 
 import structlog
 
 from mergeplan.bot.context import DEFECT_TRIES, BotContext, Later, ShuttingDown, Superseded
 from mergeplan.bot.git.call import CheckoutFailed
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.pulls.actions.environments import destroy_environment, drop_environment, outlive_pull
 from mergeplan.bot.pulls.actions.groups import drop_group_environment, plan_group
@@ -39,7 +37,7 @@ from mergeplan.bot.pulls.questions import Questions
 from mergeplan.bot.pulls.radar import look_around
 from mergeplan.bot.pulls.routing import is_there
 from mergeplan.bot.pulls.talk import answer_all, carry_out, pick_up, withdraw_answers
-from mergeplan.bot.records import ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.rules import BotConfig
 from mergeplan.planner.errors import MergeplanError, ProjectError
 
@@ -58,7 +56,8 @@ def reconcile_pull(context: BotContext, job: Job) -> None:
             log.info("job_left", key=job.key, why="no such pull request, or the App is not installed")
             return
         raise
-    current = _begin_pass(context, job, gateway, pull)
+    config = BotConfig(prod_branch_name=gateway.default_branch)
+    current = PullPass(context, job, gateway, pull, context.checkout(gateway), config, seen=job.seen)
     try:
         _reconcile_pass(current)
     except ProjectError as error:
@@ -73,11 +72,6 @@ def reconcile_pull(context: BotContext, job: Job) -> None:
             raise
         log.exception("pull_request_given_up", key=job.key)
         show_failure(context, gateway, current.pull, defect_error(error))
-
-
-def _begin_pass(context: BotContext, job: Job, gateway: RepositoryGateway, pull: Pull) -> PullPass:
-    config = BotConfig(prod_branch_name=gateway.default_branch)
-    return PullPass(context, job, gateway, pull, context.checkout(gateway), config, seen=job.seen)
 
 
 def _reconcile_pass(current: PullPass) -> None:
@@ -109,7 +103,10 @@ def _reconcile_pass(current: PullPass) -> None:
     tell_layers(current)
     if is_new and current.pull.goes_into(current.config.prod_branch):
         wake_pulls_above(current)
-    _answer_questions(current)
+    # Questions are answered when nothing else is left to do; news end it, and the question is tried again.
+    questions = Questions(current.context, current.job, current.checkout, current.overtaken, current.is_fork)
+    if reason := questions.answer_all(current.record):
+        raise Superseded(reason)
     answer_all(context, gateway, number, current.config)
     withdraw_answers(context, gateway, number)
 
@@ -159,10 +156,3 @@ def _take_step(current: PullPass, action: Next, record: PullRecord, prod: ProdRe
             revert_merge(current, record)
         case Action.HAND_TO_PROD:
             hand_to_prod(current)
-
-
-def _answer_questions(current: PullPass) -> None:
-    """Answer questions when nothing else is left to do; news end it, and the question is tried again."""
-    questions = Questions(current.context, current.job, current.checkout, current.overtaken, current.is_fork)
-    if reason := questions.answer_all(current.record):
-        raise Superseded(reason)

@@ -3,8 +3,6 @@
 It is asked at each pass, before a merge and after it; nothing is concluded from what cannot be read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Which of a repository's projects a command is for, so that each is carried out once, and by the project it means."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Stacks of pull requests: each goes into the branch of the one below it, the lowest into the prod branch. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from mergeplan.bot.pull_parts import NO_LAYERS, Layer, StackBase

@@ -1,7 +1,5 @@
 """Commands of one pull request, written or pressed: read, judged, carried out, answered once."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -4,8 +4,6 @@ Two kinds of result: a `ReadingProject` has all names, and a `ReaderSummary` onl
 what records, comments, checks and pages get.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

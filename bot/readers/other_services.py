@@ -1,7 +1,5 @@
 """The catalogs of projects that other services look after, as the operator lists them in a file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Annotated

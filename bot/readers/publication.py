@@ -3,8 +3,6 @@
 Pure. A column that is not certainly unread counts as read: a wrong "nobody reads it" breaks a table of somebody's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple

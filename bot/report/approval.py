@@ -1,7 +1,5 @@
 """Who must still agree to a plan, in words: for the approval check, the comment and replies. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.policy.approvals import Block, Decision, Need
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.markdown import NAMES, code

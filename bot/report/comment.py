@@ -1,7 +1,5 @@
 """The plan comment: everything that a pull request is shown about its plan, from what we know of it. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 
@@ -77,14 +75,7 @@ def plan_comment(pull_view: Shown) -> str | None:
     if needs_no_comment(record):
         return None
     blocks = [
-        "\n".join(
-            [
-                plan_marker(record.repository),
-                _comment_title(pull_view),
-                "",
-                status(pull_view),
-            ]
-        ),
+        "\n".join([plan_marker(record.repository), _comment_title(pull_view), "", status(pull_view)]),
         *_note_blocks(pull_view),
         *_count_block(outcome),
         facts_line(pull_view),

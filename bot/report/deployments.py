@@ -1,7 +1,5 @@
 """What GitHub's deployments say of a pull request: its environment, and prod once it is merged. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.bot.records import PullRecord, PullState

@@ -1,7 +1,5 @@
 """The surroundings of a pull request in words: other open ones, reverts, and its stack. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mergeplan.bot.inflight import Meeting, Undoing

@@ -1,7 +1,5 @@
 """What a merge takes from prod: tables, columns, narrower types, days and rows, and who reads them outside. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

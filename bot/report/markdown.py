@@ -1,7 +1,5 @@
 """Text that cannot break out of where it is put: spans, fences, tables, folds, graphs; blocks within a budget. Pure."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """The models of a plan as a person reads them: a few one by one, many in groups of like ones, and their diffs. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 `notifications` delivers them.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The commands that would be accepted now: as they are typed, as boxes of the comment, as buttons of checks. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What edits do to Spark's physical plans, for reviewers. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.report.markdown import code, details_block, fit_lines, inert_text
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.physical import PhysicalPlanRow

@@ -1,7 +1,5 @@
 """What the bot answers to commands: each command with its own result, and the state that it left. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

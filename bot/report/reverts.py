@@ -1,7 +1,5 @@
 """The pull request that reverts a merge once prod went back: its text, and the sentences about it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mergeplan.bot.records import PullRecord

@@ -1,7 +1,5 @@
 """What a rollback did to prod, or would do, in words. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What a plan does to rows and columns: the sentences, tables and samples that people are shown. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mergeplan.bot.report.markdown import (

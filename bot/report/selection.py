@@ -1,7 +1,5 @@
 """What is said of a plan of selected models (`/plan --select`), and of its merge. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.markdown import code, name_list
 from mergeplan.bot.report.words import drift_sentence

@@ -1,7 +1,5 @@
 """What the bot's texts are made of: the record of a pull request beside the record of prod. Pure data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.bot.records import ProdRecord, PullRecord

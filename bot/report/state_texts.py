@@ -1,7 +1,5 @@
 """Headlines and paragraphs of the plan comment; `states` says which state has which. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.approval import approval_problems, approval_title, hold_lines
 from mergeplan.bot.report.inflight import (

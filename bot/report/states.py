@@ -1,7 +1,5 @@
 """What a pull request shows in each state: headline, paragraph, checks, blockers and deployment, in one table. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -163,12 +161,7 @@ STATES: Mapping[PullState, StateRow] = {
         checks=_fork_checks,
         blockers=_make_blocker("No maintainer has allowed this commit to be planned."),
     ),
-    PullState.SKIPPED: StateRow(
-        texts.skip_headline,
-        texts.skip_status,
-        checks=_skip_checks,
-        blockers=_skip_blockers,
-    ),
+    PullState.SKIPPED: StateRow(texts.skip_headline, texts.skip_status, checks=_skip_checks, blockers=_skip_blockers),
     PullState.WAITING: StateRow(
         texts.waiting_headline,
         texts.waiting_status,
@@ -178,47 +171,25 @@ STATES: Mapping[PullState, StateRow] = {
     ),
     PullState.PLANNING: PLANNING_ROW,
     PullState.PLANNED: StateRow(
-        texts.plan_headline,
-        texts.plan_status,
-        blockers=texts.plan_blockers,
-        is_silent=_is_without_models,
+        texts.plan_headline, texts.plan_status, blockers=texts.plan_blockers, is_silent=_is_without_models
     ),
     PullState.FAILED: StateRow(
         texts.failure_headline,
         "> [!CAUTION]\n> **A merge would not change prod.** Push a fix, and it is planned again.",
         blockers=_failure_blockers,
     ),
-    PullState.CANCELLED: StateRow(
-        texts.stop_headline,
-        texts.stop_status,
-        checks=_stop_checks,
-        blockers=_stop_blockers,
-    ),
-    PullState.MERGED: StateRow(
-        "🚚 Merged: promoting to prod",
-        texts.merge_status,
-        is_silent=_is_without_models,
-    ),
+    PullState.CANCELLED: StateRow(texts.stop_headline, texts.stop_status, checks=_stop_checks, blockers=_stop_blockers),
+    PullState.MERGED: StateRow("🚚 Merged: promoting to prod", texts.merge_status, is_silent=_is_without_models),
     PullState.PROMOTED: StateRow(
-        texts.promotion_headline,
-        texts.end_status,
-        is_silent=_is_without_models,
-        deployment=_promotion_deployment,
+        texts.promotion_headline, texts.end_status, is_silent=_is_without_models, deployment=_promotion_deployment
     ),
-    PullState.UNPROMOTED: StateRow(
-        "❌ Merged; prod is unchanged",
-        texts.end_status,
-        deployment=_failed_deployment,
-    ),
+    PullState.UNPROMOTED: StateRow("❌ Merged; prod is unchanged", texts.end_status, deployment=_failed_deployment),
     PullState.ROLLED_BACK: StateRow(
         "↩️ Rolled back: prod shows what it showed before this pull request",
         texts.end_status,
         deployment=_rollback_deployment,
     ),
     PullState.CLOSED: StateRow(
-        texts.close_headline,
-        texts.close_status,
-        checks=_close_checks,
-        is_silent=_is_without_models,
+        texts.close_headline, texts.close_status, checks=_close_checks, is_silent=_is_without_models
     ),
 }

@@ -1,7 +1,5 @@
 """A plan, a promotion and what went wrong, in words: the sentences that comment, checks and replies share. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

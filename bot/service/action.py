@@ -1,7 +1,5 @@
 """The GitHub Action: the service's own routine, once, for the event that started the workflow."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

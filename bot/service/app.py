@@ -1,7 +1,5 @@
 """The endpoints of the service: webhooks, health, metrics. A webhook is verified, stored, answered; no more."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from tempfile import TemporaryFile

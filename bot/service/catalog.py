@@ -5,8 +5,6 @@ of pull requests. Who may see them is decided as for prod's own page: by a link 
 a cookie of the browser keeps from then on.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

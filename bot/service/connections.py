@@ -1,7 +1,5 @@
 """The HTTP server of the service, and what its clients may take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

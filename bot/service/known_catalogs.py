@@ -1,7 +1,5 @@
 """The catalogs and plans that the pages of a service show, read from its database and prepared once."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import dataclass, field, replace

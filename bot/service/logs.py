@@ -1,7 +1,5 @@
 """Logs are events with keys, one JSON object a line on standard error; no secret gets through."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import MutableMapping

@@ -1,7 +1,5 @@
 """The service's pages: a signed link is checked before anything is looked up; then a page of what is known."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from html import escape

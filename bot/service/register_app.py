@@ -4,8 +4,6 @@ The code is exchanged once, for the App's private key and its webhook's secret. 
 alone may read; neither is printed.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import os
@@ -152,7 +150,10 @@ def exchange_code(registration: Registration, code: str) -> Registered:
     made: list[Path] = []
     try:
         for file in (registration.key_file, registration.variables_file):
-            _create_private_file(file)
+            try:
+                os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            except OSError as error:
+                raise RequestError(f"`{file}` cannot be made: {error.strerror}.") from None
             made.append(file)
         app = parse_registration(_convert_code(registration, code))
     except BaseException:
@@ -172,13 +173,6 @@ def format_variables(app: Registered, registration: Registration) -> str:
         **({"MERGEPLAN_GITHUB_API_URL": registration.api_url} if registration.api_url else {}),
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())
-
-
-def _create_private_file(file: Path) -> None:
-    try:
-        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except OSError as error:
-        raise RequestError(f"`{file}` cannot be made: {error.strerror}.") from None
 
 
 def _convert_code(registration: Registration, code: str) -> Mapping[str, Any]:

@@ -1,7 +1,5 @@
 """A stored webhook handled again: what the service would make of it, or the delivery itself sent to a service."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The service: the app, the worker and the warm Sparks in one process, from start to an orderly end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

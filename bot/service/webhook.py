@@ -1,7 +1,5 @@
 """The door for webhooks: a delivery is verified, stored for good, answered; no more."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence

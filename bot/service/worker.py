@@ -1,7 +1,5 @@
 """Takes jobs off the queue and does each; notices what no webhook reported; finds what a dead worker left."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Transitions at the end of a pull request and of its environment. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.bot.records import NO_GROUP, PullRecord, PullState

@@ -110,7 +110,6 @@ def carry_plan_over(record: PullRecord, base: PlanBase) -> PullRecord:
 
 
 def store_plan(record: PullRecord, lines: str, planned_at: str) -> PullRecord:
-    """Store a plan whose tables are being built."""
     run = replace(record.run, lines=lines, fresh=True, planned_at=planned_at, progress="", spark_ui="")
     return replace(record, run=run)
 

@@ -1,7 +1,5 @@
 """The transitions of a prod's record: each takes the record as it is stored and returns the next one. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from mergeplan.bot.policy.approvals import Decision

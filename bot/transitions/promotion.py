@@ -1,7 +1,5 @@
 """Transitions of a merge on its way to prod, of deploys and of rollbacks. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.bot.policy.approvals import Decision

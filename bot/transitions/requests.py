@@ -1,7 +1,5 @@
 """Transitions that people ask for, by commands. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.bot.pull_parts import PendingOverride

@@ -1,7 +1,5 @@
 """Transitions of the place of a pull request in a stack. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

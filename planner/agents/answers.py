@@ -1,7 +1,5 @@
 """A job as an agent reads it: paged, without unmasked rows of tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar
 

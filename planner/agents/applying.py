@@ -1,7 +1,5 @@
 """The checks before an agent applies a plan: whose tables it writes, and how many."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The audit log: a line of JSON for each call of a tool, in `.mergeplan/agents/audit.jsonl`."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A call of a tool: decided by the policy, written to the audit log, answered."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import threading

@@ -1,7 +1,5 @@
 """The jobs of agents: a separate folder for each server, taken when a tool first needs it."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The opening of the tools and jobs of an agents' server."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

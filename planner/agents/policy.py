@@ -1,7 +1,5 @@
 """The permissions of an agent: the operator's rules, which the project's config.yaml can only narrow."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,10 +16,7 @@ from mergeplan.planner.project.configuration_files import read_configuration
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.session.settings import SessionSettings
 
-DEFAULT: Mapping[ToolGroup, Decision] = {
-    **dict.fromkeys(ToolGroup, Decision.ALLOW),
-    ToolGroup.APPLY: Decision.ASK,
-}
+DEFAULT: Mapping[ToolGroup, Decision] = {**dict.fromkeys(ToolGroup, Decision.ALLOW), ToolGroup.APPLY: Decision.ASK}
 MOST_TABLES = 20  # that a plan applied by an agent may compute, unless the operator sets another limit
 SCOPES: Mapping[ToolGroup, Scope] = {
     ToolGroup.READ: Scope.READ,

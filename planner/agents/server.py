@@ -1,7 +1,5 @@
 """The tools as a server of the Model Context Protocol, on stdio or over HTTP. Only it imports the `mcp` SDK."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import json

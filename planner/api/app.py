@@ -8,8 +8,6 @@ answered without a token: `/login` sets the cookie `guard.COOKIE` (HttpOnly, Sam
 `access.principal` knows. A page whose address asks for HTML and has no token is redirected there.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache, partial

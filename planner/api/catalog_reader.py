@@ -1,7 +1,5 @@
 """The catalog of the project, read once and again only when its files, its state or what is due has moved."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

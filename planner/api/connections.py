@@ -5,8 +5,6 @@ to their end in time. No peer holds more connections than its share; where a new
 waited longest for its head gives way, of the peer that holds most.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """What the endpoints and the pages work with, and how one of them says what it needs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Annotated, Any

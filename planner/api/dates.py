@@ -1,7 +1,5 @@
 """Dates of requests, read before a job begins: one that cannot be read is refused at once."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from mergeplan.planner.session.moments import parse_moment

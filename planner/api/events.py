@@ -1,7 +1,5 @@
 """The journal of a job as server-sent events: each line is one, and its number is the id."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The project's own files: models, seeds, audits, tests and macros; no settings, no secrets, nothing behind a link."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

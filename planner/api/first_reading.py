@@ -1,7 +1,5 @@
 """The progress of the first reading of a project, for requests before there is a catalog."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from http import HTTPStatus
 

@@ -3,8 +3,6 @@
 It is no middleware of the framework's: an event stream must pass without being gathered.
 """
 
-from __future__ import annotations
-
 import asyncio
 from http import HTTPStatus
 from urllib.parse import quote, urlsplit

@@ -1,7 +1,5 @@
 """Texts of requests that may become arguments of a command: their lengths, and no control characters."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, Field

@@ -1,7 +1,5 @@
 """Opening a server's context: the reader, the jobs, and what there was of them before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

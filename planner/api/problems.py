@@ -1,7 +1,5 @@
 """Errors as problem details (RFC 9457): one sentence with the thing and what to do, never a trace."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -14,6 +12,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from mergeplan.planner.contract.base import Data, Maybe
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.errors import MergeplanError, ProjectError, ProjectErrors, QueryError, Refused
 
 log = logging.getLogger(__name__)
@@ -25,22 +24,22 @@ class ProblemDetail(Data):
     """One of several things that are wrong."""
 
     message: str = Field(description="what is wrong")
-    hint: str = Field(default="", description="what to do about it")
-    path: str = Field(default="", description='the file of the project, `""` where there is none')
-    line: int = Field(default=0, description="its line, or 0")
-    at: str = Field(default="", description='the part of the request, such as `body.environment`, or `""`')
+    hint: str = describe("", "what to do about it")
+    path: str = describe("", 'the file of the project, `""` where there is none')
+    line: int = describe(0, "its line, or 0")
+    at: str = describe("", 'the part of the request, such as `body.environment`, or `""`')
 
 
 class Problem(Data):
     """Why a request was not answered."""
 
-    type: str = Field(default="about:blank", description="always `about:blank`: `title` and `kind` say which it is")
+    type: str = describe("about:blank", "always `about:blank`: `title` and `kind` say which it is")
     title: str = Field(description="the status in words")
     status: int = Field(description="the status")
     detail: str = Field(description="what is wrong, and what to do about it")
-    kind: str = Field(default="", description="the error's kind as in [JSON lines](json.md), such as `PlanMoved`")
-    retry: bool = Field(default=False, description="the same request may succeed later")
-    errors: Maybe[tuple[ProblemDetail, ...]] = Field(default=None, description="each, where several are wrong")
+    kind: str = describe("", "the error's kind as in [JSON lines](json.md), such as `PlanMoved`")
+    retry: bool = describe(False, "the same request may succeed later")
+    errors: Maybe[tuple[ProblemDetail, ...]] = describe(None, "each, where several are wrong")
 
 
 class ApiError(MergeplanError):

@@ -1,7 +1,5 @@
 """The server's process: uvicorn over the application, until it is stopped; jobs go on without it."""
 
-from __future__ import annotations
-
 import signal
 import socket
 from types import FrameType

@@ -6,9 +6,8 @@ If its promotion had begun, that is finished like any other instead. Only object
 views, and tables that point at files of others and let go of them first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mergeplan.planner.apply.outcome import Outcome
@@ -62,32 +61,21 @@ def pending_adoptions(store: StateStore) -> tuple[SavedPlan, ...]:
     return store.plans.list_by_status(ADOPTING)
 
 
-def undo_interrupted(
-    store: StateStore, engine: Engine, holder: str, lease: Lease | None = None, wait: float = 0.0
-) -> tuple[str, ...]:
-    """Undo the adoptions that a crash interrupted, after promotions are finished; return the tables that moved back.
+def undo_interrupted(store: StateStore, engine: Engine, holder: str, lease: Lease | None = None) -> None:
+    """Undo the adoptions that a crash interrupted, after promotions are finished.
 
-    An adoption that a living process carries out is left to it and waited for; raise LeaseHeld if it takes longer than
-    `wait`. `lease` is the one that the caller holds.
+    An adoption that a living process carries out is left to it. `lease` is the one that the caller holds.
     """
-    if not pending_adoptions(store):
-        return ()
     if lease and lease.name == PROD:
-        return _undo_all(store, engine)
-    try:
-        with store.leases.hold(PROD, holder, wait=wait):
-            return _undo_all(store, engine)
-    except LeaseHeld:
-        if wait:
-            raise
-        return ()
+        _undo_all(store, engine)
+    elif pending_adoptions(store):
+        with suppress(LeaseHeld), store.leases.hold(PROD, holder):
+            _undo_all(store, engine)
 
 
-def _undo_all(store: StateStore, engine: Engine) -> tuple[str, ...]:
-    back: list[str] = []
+def _undo_all(store: StateStore, engine: Engine) -> None:
     for plan in pending_adoptions(store):
-        back += _undo_adoption(store, engine, plan)
-    return tuple(back)
+        _undo_adoption(store, engine, plan)
 
 
 def _try_undo(store: StateStore, engine: Engine, plan_id: str) -> None:
@@ -98,21 +86,21 @@ def _try_undo(store: StateStore, engine: Engine, plan_id: str) -> None:
         return
 
 
-def _undo_adoption(store: StateStore, engine: Engine, saved_plan: SavedPlan) -> list[str]:
+def _undo_adoption(store: StateStore, engine: Engine, saved_plan: SavedPlan) -> None:
     if _is_promoted(store, saved_plan.id):
         store.plans.close(saved_plan.id, "applied")
-        return []
+        return
     if any(promotion.new.plan_id == saved_plan.id for promotion in store.promotions.pending()):
-        return []  # its views are partly swapped: it can be neither finished nor undone now
+        return  # its views are partly swapped: it can be neither finished nor undone now
     recorded_tables = store.tables.all()
     for name in saved_plan.options["adopted"]:
         with hold_table(store, engine, name, "adoption", wait=60):
             if name in recorded_tables:
                 engine.tables.drop(name)
                 store.tables.forget([name])
-    back = [old for old, new in saved_plan.options["moves"] if _move_back(engine, Move(old, new))]
+    for old, new in saved_plan.options["moves"]:
+        _move_back(engine, Move(old, new))
     store.plans.close(saved_plan.id, UNDONE)
-    return back
 
 
 def _is_promoted(store: StateStore, plan_id: str) -> bool:
@@ -129,11 +117,11 @@ def _move_aside(engine: Engine, move: Move) -> None:
     engine.catalog.swap_view(ViewText(move.old, _stand_in(move, [column.name for column in columns])))
 
 
-def _move_back(engine: Engine, move: Move) -> bool:
-    """Give the table its name again; return False if it never lost it."""
+def _move_back(engine: Engine, move: Move) -> None:
+    """Give the table its name again, unless it never lost it."""
     moved, occupant = engine.catalog.standing(move.new), engine.catalog.standing(move.old)
     if moved is None or moved.is_view:
-        return False
+        return
     if occupant is not None:
         if not occupant.is_view or occupant.sql != _stand_in(move, [column.name for column in moved.columns]):
             message = f"`{move.old}` was created again while `{move.new}` was on its way back to that name."
@@ -142,7 +130,6 @@ def _move_back(engine: Engine, move: Move) -> bool:
             )
         engine.catalog.drop_view(move.old)
     engine.catalog.rename_table(move.new, move.old)
-    return True
 
 
 def _require_table(engine: Engine, name: str) -> Standing:

@@ -1,7 +1,5 @@
 """The objects that every stage of an apply uses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ forgotten, and the next run creates and computes it. An object that replaced a v
 reported, and never replaced.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -166,13 +164,12 @@ def forget_lost_tables(drift: Iterable[Drift], store: StateStore) -> frozenset[s
 
 def mend_views(
     environment: Environment, drift: Iterable[Drift], store: StateStore, engine: Engine, lease: Lease
-) -> tuple[str, ...]:
-    """Restore the views that are gone; return their names. Raise QueryError if Spark refuses one.
+) -> None:
+    """Restore the views that are gone; raise QueryError if Spark refuses one.
 
     The view of a model whose table is gone stays as it is.
     """
     views, columns = environment.views_by_name, {name: table.columns for name, table in store.tables.all().items()}
-    mended = []
     for difference in drift:
         view = views.get(difference.name)
         if view is None or not difference.is_mendable or not columns.get(view.table):
@@ -183,8 +180,6 @@ def mend_views(
         if statements:
             with engine.separate_session(statements, ()):
                 pass
-        mended.append(difference.name)
-    return tuple(mended)
 
 
 def _drift_of(view: View, engine: Engine) -> DriftKind | None:

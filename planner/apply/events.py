@@ -295,5 +295,4 @@ Event = (
 Emit = Callable[[Event], None]
 
 
-def ignore_event(_event: Event) -> None:
-    """Ignore the event."""
+def ignore_event(_event: Event) -> None: ...

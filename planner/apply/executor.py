@@ -3,8 +3,6 @@
 Each step is recorded when it is done, so that the next apply of the same plan continues where this one ended.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ Only the table's own last merge, which its format looks after, refers to an old 
 plans name tables. A table over old files of another table is a clone, and while one exists its source keeps everything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The physical table of a snapshot: its partitions, its lease, and whether it must be created."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace

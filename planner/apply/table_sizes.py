@@ -1,7 +1,5 @@
 """The sizes of prod's tables, measured where their files changed since the last time."""
 
-from __future__ import annotations
-
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.plan.costs import TableSize

@@ -1,7 +1,5 @@
 """Unit tests with the table after a load: the batch is written as in production, into a scratch table."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """From a project, its lineage and an environment to the catalog."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

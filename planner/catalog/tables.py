@@ -4,8 +4,6 @@ A column may be added to a table; none is removed, renamed or given another mean
 an argument or a setting of a connection. Owners, tags and descriptions are as the catalog's pages show them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

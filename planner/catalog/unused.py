@@ -3,8 +3,6 @@
 A wrong "unused" breaks a table of somebody's, so everything in doubt counts as a use.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Audits: the query of the failing rows, run as one query that counts them and takes a sample."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -145,10 +143,7 @@ def is_enabled(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
 
 
 def run_audits(
-    engine: Engine,
-    snapshot: Snapshot,
-    interval: Interval | None,
-    options: AuditContext,
+    engine: Engine, snapshot: Snapshot, interval: Interval | None, options: AuditContext
 ) -> Iterator[AuditResult]:
     """Yield the results of a model's audits on the rows just written, each when the caller takes it."""
     for call in snapshot.model.checks.audits:

@@ -1,7 +1,5 @@
 """Many small queries as few Spark queries: each is a scalar subquery that gathers its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 

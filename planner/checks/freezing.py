@@ -1,7 +1,5 @@
 """The text of a query as a unit test runs it: at a given time, or for the rows of one CTE."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from sqlglot import exp

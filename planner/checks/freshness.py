@@ -1,7 +1,5 @@
 """Freshness: how old the newest rows of a table are, beside the ages that its model allows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum

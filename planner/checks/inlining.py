@@ -1,7 +1,5 @@
 """Rows of a unit test as a query of Spark, each cell of its column's type."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime

@@ -3,8 +3,6 @@
 An uncertain rule reports nothing, because a violation may stop a plan.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -138,7 +136,6 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
 
 
 def sort_violations(violations: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Return the violations by file and line."""
     return tuple(
         sorted(
             violations,

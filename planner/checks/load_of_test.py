@@ -1,7 +1,5 @@
 """The load of the table that a unit test expects: what a batch asks of its model, over the test's rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

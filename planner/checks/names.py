@@ -1,7 +1,5 @@
 """Ambiguous columns: a name that several tables of one FROM have, which Spark rejects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """The effect of an edit on a query's physical plan: expensive parts, counted before and after. It is advice."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

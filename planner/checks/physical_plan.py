@@ -3,8 +3,6 @@
 A plan with an unknown operator is not understood, and nothing about it is reported.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

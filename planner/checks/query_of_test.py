@@ -1,7 +1,5 @@
 """The queries that a unit test itself contains: its rows, and what it has in place of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The places of a query's outputs in the model's file, as far as its tokens show them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sqlglot.tokenizer_core import Token, TokenType

@@ -1,7 +1,5 @@
 """Columns that a query certainly takes from a table of which nobody knows the columns, for rows that leave them out."""
 
-from __future__ import annotations
-
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 

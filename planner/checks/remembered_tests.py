@@ -4,8 +4,6 @@ A digest covers the outcome: the test, its model as it is rendered, the models w
 the versions. In doubt there is none, and the test runs.
 """
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Iterator
 from dataclasses import replace

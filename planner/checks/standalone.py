@@ -1,7 +1,5 @@
 """Standalone audits: each checks several models together, after their tables were filled."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """The result of a unit test: the expected and the actual content of each of its outputs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.planner.checks.diff.rows import RowDifference

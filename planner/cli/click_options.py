@@ -1,7 +1,5 @@
 """Conversion of click's options to a use case's options."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar

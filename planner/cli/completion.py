@@ -1,7 +1,5 @@
 """completion: the few lines of shell that call mergeplan itself for completions."""
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 

@@ -1,7 +1,5 @@
 """Reports of errors to a person or a program."""
 
-from __future__ import annotations
-
 import tempfile
 import traceback
 

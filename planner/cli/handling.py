@@ -1,7 +1,5 @@
 """Show a plan, ask for confirmation and apply it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.planner.plan.costs import CostLimit

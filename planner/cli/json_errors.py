@@ -1,7 +1,5 @@
 """Print errors as JSON lines; imported only with `--output json`, so that start-up stays fast."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mergeplan.planner.contract.from_errors import error_line

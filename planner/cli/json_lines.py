@@ -1,7 +1,5 @@
 """Output for a program: one JSON object a line, the last one the result (docs/reference/json.md)."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 

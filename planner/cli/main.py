@@ -1,7 +1,5 @@
 """The command line: verbs by name, each imported when called, and the one place that turns errors into exit codes."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import importlib

@@ -1,7 +1,5 @@
 """The result of a plan or a run, for a person or a program, and as an exit code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mergeplan.planner.apply.outcome import Outcome
@@ -18,10 +16,7 @@ NOTHING: Mapping[str, object] = {}
 
 
 def report_unapplied(
-    out: Output,
-    new_plan: Plan,
-    before: PromotionRow | None = None,
-    comparisons: Mapping[str, object] = NOTHING,
+    out: Output, new_plan: Plan, before: PromotionRow | None = None, comparisons: Mapping[str, object] = NOTHING
 ) -> int:
     """Report a plan that is not applied: an empty one is done, a blocked one is refused with each of its blockers.
 

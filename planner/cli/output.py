@@ -1,7 +1,5 @@
 """The output of a verb for a person or a program, and what a use case reports through it."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click

@@ -1,7 +1,5 @@
 """init: a new project, by questions or by arguments."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

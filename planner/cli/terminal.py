@@ -1,7 +1,5 @@
 """Output for a person: progress bars during long work, ticks when it is done, tables of what went wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING

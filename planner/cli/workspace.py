@@ -1,7 +1,5 @@
 """The project of a verb: its options, settings from the environment and standard input, and its signals."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

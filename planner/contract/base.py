@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from mergeplan.planner.data_field import describe
+
 T = TypeVar("T")
 VERSION = 1
 DIALECT = "https://json-schema.org/draft/2020-12/schema"  # of the JSON Schemas
@@ -55,8 +57,7 @@ Version = Annotated[
     WithJsonSchema({"type": "integer", "const": VERSION}),
 ]
 Change = Annotated[
-    str,
-    WithJsonSchema({"enum": ["added", "removed", "direct", "indirect", "metadata", "due", "restated"]}),
+    str, WithJsonSchema({"enum": ["added", "removed", "direct", "indirect", "metadata", "due", "restated"]})
 ]
 Category = Annotated[
     str,
@@ -85,8 +86,8 @@ Detail = Literal["off", "counts", "sample"]  # of a data diff, from least to mos
 class Sample(Data):
     """Some rows of a table."""
 
-    columns: Names = Field(default=(), description="their names")
-    rows: tuple[tuple[Any, ...], ...] = Field(default=(), description="a list of values for each row")
+    columns: Names = describe((), "their names")
+    rows: tuple[tuple[Any, ...], ...] = describe((), "a list of values for each row")
 
 
 def convert_to_json(value: object) -> Any:

@@ -1,7 +1,5 @@
 """Conversion of the catalog to the contract's objects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 

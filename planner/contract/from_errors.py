@@ -1,7 +1,5 @@
 """Conversion of errors to the contract's lines."""
 
-from __future__ import annotations
-
 from mergeplan.planner.contract.lines import ErrorLine
 from mergeplan.planner.errors import AuditFailed, Located, MergeplanError
 

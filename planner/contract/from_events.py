@@ -1,7 +1,5 @@
 """Conversion of events of an apply, and of results of checks, to the contract's lines."""
 
-from __future__ import annotations
-
 from mergeplan.planner.apply import events
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.checks.audits import AuditResult
@@ -118,12 +116,7 @@ def lint_line(violation: Violation) -> lines.LintLine:
 def test_line(result: TestResult) -> lines.TestLine:
     test = result.test
     return lines.TestLine(
-        name=test.name,
-        ok=result.ok,
-        path=test.path,
-        line=test.line,
-        message=result.message,
-        unchanged=result.unchanged,
+        name=test.name, ok=result.ok, path=test.path, line=test.line, message=result.message, unchanged=result.unchanged
     )
 
 

@@ -1,7 +1,5 @@
 """Conversion of revisions, rollbacks, recorded audits and the freshness of tables to the contract's objects."""
 
-from __future__ import annotations
-
 from mergeplan.planner.apply.promotion.rollback import Behind, RollbackPlan
 from mergeplan.planner.checks.freshness import FreshnessResult
 from mergeplan.planner.contract.from_plan import format_spans

@@ -1,7 +1,5 @@
 """Conversion of a plan to the contract's objects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 

@@ -1,7 +1,5 @@
 """Diffs of tables and of physical plans, and lineage, as the contract shows them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mergeplan.planner.checks.diff.data_diff import ModelDiff

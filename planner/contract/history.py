@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from mergeplan.planner.contract.base import Data, Names, Spans
+from mergeplan.planner.data_field import describe
 
 
 class RevisionRow(Data):
@@ -12,27 +13,27 @@ class RevisionRow(Data):
 
     revision: int = Field(description="its number")
     action: str = Field(description="`promoted`, `rolled_back`, `dropped` or `undone`")
-    plan_id: str = Field(default="", description="the plan")
+    plan_id: str = describe("", "the plan")
     at: str = Field(description="when")
-    models: int = Field(default=0, description="how many models the environment had")
-    who: str = Field(default="", description="who wanted it")
-    note: str = Field(default="", description="why")
+    models: int = describe(0, "how many models the environment had")
+    who: str = describe("", "who wanted it")
+    note: str = describe("", "why")
 
 
 class AuditHistoryRow(Data):
     """An audit ran once."""
 
     at: str = Field(description="when")
-    model: str = Field(default="", description='the model, `""` of a standalone audit')
+    model: str = describe("", 'the model, `""` of a standalone audit')
     audit: str = Field(description="the audit")
     arguments: dict[str, str] = Field(default_factory=dict, description="its arguments, as SQL")
     outcome: Literal["passed", "warned", "failed"] = Field(
         description="`passed` found no rows; with rows `failed`, or `warned` where the audit does not block"
     )
-    rows: int = Field(default=0, description="how many rows it found")
-    start: str | None = Field(default=None, description="the beginning of the time that it looked at; null: all rows")
-    end: str | None = Field(default=None, description="its end, not included")
-    table: str = Field(default="", description='the table that it looked at, `""` of a standalone audit')
+    rows: int = describe(0, "how many rows it found")
+    start: str | None = describe(None, "the beginning of the time that it looked at; null: all rows")
+    end: str | None = describe(None, "its end, not included")
+    table: str = describe("", 'the table that it looked at, `""` of a standalone audit')
 
 
 class MovedViewRow(Data):
@@ -50,11 +51,9 @@ class BehindRow(Data):
     model: str = Field(description="its model")
     kind: str = Field(description="the model's kind then")
     table: str = Field(description="the table")
-    held: Spans = Field(
-        default=(), description="the intervals that it holds; of a FULL table the end is all that counts"
-    )
-    lacks: Spans = Field(default=(), description="the intervals that today's table of the model holds and it does not")
-    due: Spans = Field(default=(), description="the intervals that the next `run` computes in it, signals aside")
+    held: Spans = describe((), "the intervals that it holds; of a FULL table the end is all that counts")
+    lacks: Spans = describe((), "the intervals that today's table of the model holds and it does not")
+    due: Spans = describe((), "the intervals that the next `run` computes in it, signals aside")
 
 
 class RollbackView(Data):
@@ -64,7 +63,7 @@ class RollbackView(Data):
     revision: int = Field(description="its revision before")
     target: RevisionRow = Field(description="the revision whose tables are shown again")
     until: str = Field(description="when the environment left that revision")
-    since: tuple[RevisionRow, ...] = Field(default=(), description="the revisions that are taken back, newest first")
-    views: tuple[MovedViewRow, ...] = Field(default=(), description="the views that move, by name")
-    behind: tuple[BehindRow, ...] = Field(default=(), description="the tables shown again that lack time, by model")
-    gone: Names = Field(default=(), description="tables that are needed and gone: with one of them it cannot be done")
+    since: tuple[RevisionRow, ...] = describe((), "the revisions that are taken back, newest first")
+    views: tuple[MovedViewRow, ...] = describe((), "the views that move, by name")
+    behind: tuple[BehindRow, ...] = describe((), "the tables shown again that lack time, by model")
+    gone: Names = describe((), "tables that are needed and gone: with one of them it cannot be done")

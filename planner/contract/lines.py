@@ -7,6 +7,7 @@ from pydantic import Field
 from mergeplan.planner.contract.base import VERSION, Data, Maybe, Names, Sample, Severity, Span, Spans, Stage, Version
 from mergeplan.planner.contract.plan import PlanView, TouchedEnvironment
 from mergeplan.planner.contract.tables import TableDifference
+from mergeplan.planner.data_field import describe
 
 
 class StageLine(Data):
@@ -17,10 +18,8 @@ class StageLine(Data):
 
     event: Literal["stage"] = "stage"
     name: Stage = Field(description="the stage")
-    total: int = Field(default=0, description="how many tests, tables, batches or views it has")
-    spark_ui: str = Field(
-        default="", description="of `backfill`: the address of Spark's own pages, if the gateway names one"
-    )
+    total: int = describe(0, "how many tests, tables, batches or views it has")
+    spark_ui: str = describe("", "of `backfill`: the address of Spark's own pages, if the gateway names one")
 
 
 class LintLine(Data):
@@ -28,11 +27,11 @@ class LintLine(Data):
 
     event: Literal["lint"] = "lint"
     rule: str = Field(description="the rule")
-    model: str = Field(default="", description="the model")
+    model: str = describe("", "the model")
     message: str = Field(description="what is wrong")
-    path: str = Field(default="", description="its file")
-    line: int = Field(default=0, description="its line")
-    column: int = Field(default=0, description="its column")
+    path: str = describe("", "its file")
+    line: int = describe(0, "its line")
+    column: int = describe(0, "its column")
     severity: Severity = Field(description="an error stops a plan")
 
 
@@ -44,10 +43,10 @@ class TestLine(Data):
     event: Literal["test"] = "test"
     name: str = Field(description="the test")
     ok: bool = Field(description="it passed")
-    path: str = Field(default="", description="its file")
-    line: int = Field(default=0, description="its line")
-    message: str = Field(default="", description="how the rows differ")
-    unchanged: bool = Field(default=False, description="it did not run: nothing changed since it passed")
+    path: str = describe("", "its file")
+    line: int = describe(0, "its line")
+    message: str = describe("", "how the rows differ")
+    unchanged: bool = describe(False, "it did not run: nothing changed since it passed")
 
 
 class PlanLine(Data):
@@ -76,35 +75,28 @@ class BatchLine(Data):
     interval: Span = Field(description="the time that it holds")
     rows: int = Field(description="rows written")
     seconds: float = Field(description="how long it took")
-    copied: bool = Field(default=False, description="from the model's old table, which holds the same rows")
-    unchanged: bool = Field(
-        default=False,
-        description="not written: nothing that the query reads was written since the table was filled",
+    copied: bool = describe(False, "from the model's old table, which holds the same rows")
+    unchanged: bool = describe(
+        False, "not written: nothing that the query reads was written since the table was filled"
     )
-    audits_unchanged: int = Field(default=0, description="audits that did not run: they passed before and still hold")
+    audits_unchanged: int = describe(0, "audits that did not run: they passed before and still hold")
 
 
 class AuditRow(Data):
     """An audit looked at rows."""
 
-    model: str = Field(default="", description='the model, `""` of a standalone audit')
-    reads: Names = Field(default=(), description="the tables that a standalone audit names")
+    model: str = describe("", 'the model, `""` of a standalone audit')
+    reads: Names = describe((), "the tables that a standalone audit names")
     name: str = Field(description="the audit")
     ok: bool = Field(description="true: it found no rows")
-    blocking: bool = Field(default=True, description="rows that it finds stop the plan")
-    count: int = Field(default=0, description="how many rows it found")
-    query: str = Field(default="", description="the query that it ran")
-    sample: Sample = Field(
-        default=Sample(), description="at most five of the rows, [masked](guides/audits.md#when-an-audit-fails)"
-    )
-    path: str = Field(default="", description="the file that names the audit")
-    line: int = Field(default=0, description="its line")
-    unchanged: bool = Field(
-        default=False, description="it did not run: it passed before, and nothing that it reads was written since"
-    )
-    interval: Maybe[Span] = Field(
-        default=None, description="the time whose rows it looked at, where it looked at a batch"
-    )
+    blocking: bool = describe(True, "rows that it finds stop the plan")
+    count: int = describe(0, "how many rows it found")
+    query: str = describe("", "the query that it ran")
+    sample: Sample = describe(Sample(), "at most five of the rows, [masked](guides/audits.md#when-an-audit-fails)")
+    path: str = describe("", "the file that names the audit")
+    line: int = describe(0, "its line")
+    unchanged: bool = describe(False, "it did not run: it passed before, and nothing that it reads was written since")
+    interval: Maybe[Span] = describe(None, "the time whose rows it looked at, where it looked at a batch")
 
 
 class AuditLine(AuditRow):
@@ -149,10 +141,10 @@ class WaitingLine(Data):
     """Another process computes the same table or promotes the environment, or Spark still runs an earlier batch."""
 
     event: Literal["waiting"] = "waiting"
-    model: Maybe[str] = Field(default=None, description="the model whose table is awaited")
-    table: Maybe[str] = Field(default=None, description="its table")
-    interval: Maybe[Span] = Field(default=None, description="of the batch that Spark is still running")
-    environment: Maybe[str] = Field(default=None, description="the environment that is promoted elsewhere")
+    model: Maybe[str] = describe(None, "the model whose table is awaited")
+    table: Maybe[str] = describe(None, "its table")
+    interval: Maybe[Span] = describe(None, "of the batch that Spark is still running")
+    environment: Maybe[str] = describe(None, "the environment that is promoted elsewhere")
     holder: str = Field(
         validation_alias="for", serialization_alias="for", description="the process that holds the lease"
     )
@@ -187,7 +179,7 @@ class ViewLine(Data):
 
     event: Literal["view"] = "view"
     name: str = Field(description="the view")
-    table: str | None = Field(default=None, description="the table it is on now; null: dropped")
+    table: str | None = describe(None, "the table it is on now; null: dropped")
 
 
 class RecoveredLine(Data):
@@ -204,7 +196,7 @@ class PendingLine(Data):
     event: Literal["pending"] = "pending"
     environment: str = Field(description="the environment")
     revision: int = Field(description="its revision")
-    views: Names = Field(default=(), description="the views of which some may have moved")
+    views: Names = describe((), "the views of which some may have moved")
     holder: str | None = Field(
         default=None,
         validation_alias="for",
@@ -254,24 +246,22 @@ class ErrorLine(Data):
 
     event: Literal["error"] = "error"
     message: str = Field(description="what is wrong")
-    hint: str = Field(default="", description="what to do about it")
-    path: str = Field(default="", description='the file, `""` where there is no place')
-    line: int = Field(default=0, description="the line, or 0")
-    column: int = Field(default=0, description="the column, or 0")
-    exit_code: int = Field(default=1, description="the process's own: [exit codes](reference/commands.md#exit-codes)")
-    kind: str = Field(
-        default="",
-        description="`ProjectError`, `RuleBroken` (of the linter), `RequestError`, `QueryError`, `Refused`, "
+    hint: str = describe("", "what to do about it")
+    path: str = describe("", 'the file, `""` where there is no place')
+    line: int = describe(0, "the line, or 0")
+    column: int = describe(0, "the column, or 0")
+    exit_code: int = describe(1, "the process's own: [exit codes](reference/commands.md#exit-codes)")
+    kind: str = describe(
+        "",
+        "`ProjectError`, `RuleBroken` (of the linter), `RequestError`, `QueryError`, `Refused`, "
         "`TooCostly`, `AuditFailed`, `PlanMoved`, "
         "`LeaseHeld`, `CatalogBusy`, `SparkUnavailable`, `SparkLost`, `Cancelled`, `MergeplanError`, "
         "`UsageError` or `Defect`",
     )
-    retry: bool = Field(
-        default=False,
-        description="the same request may succeed later, for example when another process holds the environment or "
+    retry: bool = describe(
+        False,
+        "the same request may succeed later, for example when another process holds the environment or "
         "Spark does not answer",
     )
-    audit: Maybe[str] = Field(default=None, description="of the kind `AuditFailed`: the audit")
-    model: Maybe[str] = Field(
-        default=None, description='of the kind `AuditFailed`: its model, `""` for a standalone audit'
-    )
+    audit: Maybe[str] = describe(None, "of the kind `AuditFailed`: the audit")
+    model: Maybe[str] = describe(None, 'of the kind `AuditFailed`: its model, `""` for a standalone audit')

@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field, WithJsonSchema
 
 from mergeplan.planner.contract.base import Data, Names
+from mergeplan.planner.data_field import describe
 
 Cost = Annotated[
     str,
@@ -36,15 +37,15 @@ class PhysicalChangeRow(Data):
     )
     before: int = Field(description="how often the old query has it")
     after: int = Field(description="how often the new one has it")
-    tables: Names = Field(default=(), description="the models, or tables that no model has, that it is about")
-    columns: Names = Field(default=(), description="the columns: of the partitions, or of the new shuffles")
+    tables: Names = describe((), "the models, or tables that no model has, that it is about")
+    columns: Names = describe((), "the columns: of the partitions, or of the new shuffles")
 
 
 class PhysicalPlanRow(Data):
     """How Spark's physical plans of a model's old and new query differ."""
 
     model: str = Field(description="the model")
-    changes: tuple[PhysicalChangeRow, ...] = Field(
-        default=(), description="what is worse, or where nothing is, what is better; empty: nothing that matters"
+    changes: tuple[PhysicalChangeRow, ...] = describe(
+        (), "what is worse, or where nothing is, what is better; empty: nothing that matters"
     )
-    note: str = Field(default="", description="why they were not compared; empty: they were")
+    note: str = describe("", "why they were not compared; empty: they were")

@@ -1,7 +1,5 @@
 """A change of a physical plan as a sentence, for the terminal and for reviewers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mergeplan.planner.contract.physical import PhysicalChangeRow

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from mergeplan.planner.contract.base import Category, Change, Data, Maybe, Names, Spans
+from mergeplan.planner.data_field import describe
 
 CheckState = Literal["agrees", "explained", "unchecked", "disagrees"]
 
@@ -12,24 +13,24 @@ CheckState = Literal["agrees", "explained", "unchecked", "disagrees"]
 class ColumnChanges(Data):
     """The output columns that a change touches."""
 
-    added: Names = Field(default=(), description="columns that come")
-    altered: Names = Field(default=(), description="columns with other values")
-    removed: Names = Field(default=(), description="columns that go")
-    every: bool = Field(default=False, description="rows change, and so every column")
-    lost_readers: tuple[tuple[str, Names], ...] = Field(
-        default=(), description="the columns that go, each with the models of the base that read it, or may"
+    added: Names = describe((), "columns that come")
+    altered: Names = describe((), "columns with other values")
+    removed: Names = describe((), "columns that go")
+    every: bool = describe(False, "rows change, and so every column")
+    lost_readers: tuple[tuple[str, Names], ...] = describe(
+        (), "the columns that go, each with the models of the base that read it, or may"
     )
 
 
 class CostEstimate(Data):
     """What computing the intervals would cost; 0 where it is not known."""
 
-    bytes: int = Field(default=0, description="read from files")
-    rows: int = Field(default=0, description="written")
-    seconds: float = Field(default=0.0, description="of all batches, added up")
-    basis: Names = Field(
-        default=(),
-        description="`statistics`: `bytes` are known, by Spark's statistics of the files that its queries would read; "
+    bytes: int = describe(0, "read from files")
+    rows: int = describe(0, "written")
+    seconds: float = describe(0.0, "of all batches, added up")
+    basis: Names = describe(
+        (),
+        "`statistics`: `bytes` are known, by Spark's statistics of the files that its queries would read; "
         "`batches`: `rows` and `seconds` are known, by what such batches cost before",
     )
 
@@ -39,16 +40,16 @@ class OverrideRow(Data):
 
     model: str = Field(description="the model")
     category: Category = Field(description="what the person chose")
-    who: str = Field(default="", description="the person, as `--who` named them")
-    at: str | None = Field(default=None, description="when, in ISO 8601; null before it is stored")
-    restates: str = Field(
-        default="",
-        description="of a restatement in a copy, the days that are computed again: `START..END`, UTC, half-open, "
+    who: str = describe("", "the person, as `--who` named them")
+    at: str | None = describe(None, "when, in ISO 8601; null before it is stored")
+    restates: str = describe(
+        "",
+        "of a restatement in a copy, the days that are computed again: `START..END`, UTC, half-open, "
         "empty on a side without a bound; '' for a category",
     )
-    ended_by: str = Field(
-        default="",
-        description="of an unused one, what changed since: `base`, which has another version of the model now, or "
+    ended_by: str = describe(
+        "",
+        "of an unused one, what changed since: `base`, which has another version of the model now, or "
         "`edit`, the model here or what it reads",
     )
 
@@ -60,69 +61,62 @@ class SparkCheck(Data):
         description="`agrees`; `explained`: its plans differ by what a proved rule says is the same; `unchecked`: it "
         "was not asked, or cannot be"
     )
-    detail: str = Field(default="", description="the rules that explain it, or why it was not checked")
+    detail: str = describe("", "the rules that explain it, or why it was not checked")
 
 
 class ModelChange(Data):
     """One model of a plan: what happened to it, its category and why, its table and what of it is computed."""
 
     name: str = Field(description="the model")
-    kind: str = Field(default="", description="its kind")
-    path: str = Field(default="", description="its file")
-    line: int = Field(default=0, description="its line in that file")
-    owner: str = Field(default="", description="who owns it, as its file says")
-    tags: Names = Field(default=(), description="its tags, those that the change takes away too")
+    kind: str = describe("", "its kind")
+    path: str = describe("", "its file")
+    line: int = describe(0, "its line in that file")
+    owner: str = describe("", "who owns it, as its file says")
+    tags: Names = describe((), "its tags, those that the change takes away too")
     change: Change = Field(description="how it came into the plan; `due` for `run`, `restated` for `--restate-model`")
-    category: Category | None = Field(
-        default=None, description="what the change does to tables; null for `added`, `removed`, `due` and `restated`"
+    category: Category | None = describe(
+        None, "what the change does to tables; null for `added`, `removed`, `due` and `restated`"
     )
-    rule: str = Field(default="", description="[the rule](reference/categories.md) that decided")
-    reason: str = Field(default="", description="the rule's sentence")
-    columns: ColumnChanges = Field(default=ColumnChanges(), description="the columns that the change touches")
-    recomputed: bool = Field(default=False, description="its table is another one than the base's")
-    skipped: bool = Field(default=False, description="its inputs hold the same rows: it would be computed otherwise")
-    table: str = Field(default="", description="the physical table")
-    shares: str | None = Field(default=None, description="the environment whose table it is, or null")
-    intervals: Spans = Field(default=(), description="the time that is missing and would be computed now")
-    copies: Spans = Field(
-        default=(),
-        description="the part of `intervals` that is copied from its old table: all that it reads holds the same rows",
+    rule: str = describe("", "[the rule](reference/categories.md) that decided")
+    reason: str = describe("", "the rule's sentence")
+    columns: ColumnChanges = describe(ColumnChanges(), "the columns that the change touches")
+    recomputed: bool = describe(False, "its table is another one than the base's")
+    skipped: bool = describe(False, "its inputs hold the same rows: it would be computed otherwise")
+    table: str = describe("", "the physical table")
+    shares: str | None = describe(None, "the environment whose table it is, or null")
+    intervals: Spans = describe((), "the time that is missing and would be computed now")
+    copies: Spans = describe(
+        (), "the part of `intervals` that is copied from its old table: all that it reads holds the same rows"
     )
-    needed: Spans = Field(default=(), description="the time that its table must hold")
-    recorded: Spans = Field(default=(), description="what counts as computed and is not, under `--empty-backfill`")
-    first_load: bool = Field(
-        default=False, description="a table of dbt gets all rows of its query at once, whatever `intervals` says"
-    )
-    lost: Spans = Field(default=(), description="the time before the first day of its new table that the old one holds")
-    preview: bool = Field(default=False, description="its table is of this environment alone, and is never promoted")
-    keeps: Spans = Field(
-        default=(), description="the time whose rows a [forward-only](guides/forward-only.md) change keeps"
-    )
-    estimate: CostEstimate = Field(default=CostEstimate(), description="what computing `intervals` would cost")
-    parents: Names = Field(default=(), description="the models that it reads")
-    diff: str = Field(default="", description="unified diff of its text")
-    override: OverrideRow | None = Field(default=None, description="the category that a person gave, or null")
-    checked: SparkCheck | None = Field(
-        default=None, description="the check of what it keeps; null where nothing is to be checked"
-    )
+    needed: Spans = describe((), "the time that its table must hold")
+    recorded: Spans = describe((), "what counts as computed and is not, under `--empty-backfill`")
+    first_load: bool = describe(False, "a table of dbt gets all rows of its query at once, whatever `intervals` says")
+    lost: Spans = describe((), "the time before the first day of its new table that the old one holds")
+    preview: bool = describe(False, "its table is of this environment alone, and is never promoted")
+    keeps: Spans = describe((), "the time whose rows a [forward-only](guides/forward-only.md) change keeps")
+    estimate: CostEstimate = describe(CostEstimate(), "what computing `intervals` would cost")
+    parents: Names = describe((), "the models that it reads")
+    diff: str = describe("", "unified diff of its text")
+    override: OverrideRow | None = describe(None, "the category that a person gave, or null")
+    checked: SparkCheck | None = describe(None, "the check of what it keeps; null where nothing is to be checked")
 
 
 class ExposureRow(Data):
     """A use outside of the project, of whose models the plan changes rows, values or takes columns away."""
 
     name: str = Field(description="what it is called")
-    type: str = Field(default="", description="what it is, such as `dashboard`")
-    owner: str = Field(default="", description="who owns it")
-    url: str = Field(default="", description="where it is")
-    models: Names = Field(default=(), description="the changed models that it uses")
+    type: str = describe("", "what it is, such as `dashboard`")
+    owner: str = describe("", "who owns it")
+    url: str = describe("", "where it is")
+    models: Names = describe((), "the changed models that it uses")
 
 
 class ViewNames(Data):
     """The views that a promotion of the plan moves, by name."""
 
-    added: Names = Field(default=(), description="views that come")
-    swapped: Names = Field(default=(), description="views that get another table")
-    dropped: Names = Field(default=(), description="views that go")
+    added: Names = describe((), "views that come")
+    swapped: Names = describe((), "views that get another table")
+    dropped: Names = describe((), "views that go")
 
 
 class TableComparison(Data):
@@ -130,15 +124,15 @@ class TableComparison(Data):
 
     reader: str = Field(description="the model that is skipped where they hold the same rows")
     model: str = Field(description="the model whose new table is compared with the one it replaces")
-    columns: Names = Field(default=(), description="what of it the reader reads")
+    columns: Names = describe((), "what of it the reader reads")
 
 
 class Remark(Data):
     """A sentence about a place in the project."""
 
     message: str = Field(description="what is wrong, and what to do")
-    path: str = Field(default="", description='the file, or `""`')
-    line: int = Field(default=0, description="the line, or 0")
+    path: str = describe("", 'the file, or `""`')
+    line: int = describe(0, "the line, or 0")
 
 
 class LeftOutRow(Data):
@@ -151,72 +145,61 @@ class LeftOutRow(Data):
 class RefusedRow(Data):
     """A file of models that cannot be opened: what it would define is not planned."""
 
-    models: Names = Field(default=(), description="the models that it would define, as far as its text says them")
-    path: str = Field(default="", description="the file in which the error is")
-    line: int = Field(default=0, description="its line, or 0")
+    models: Names = describe((), "the models that it would define, as far as its text says them")
+    path: str = describe("", "the file in which the error is")
+    line: int = describe(0, "its line, or 0")
     message: str = Field(description="why, and what to do")
-    deployed: bool = Field(default=False, description="prod shows a model of it, which stays as it is")
+    deployed: bool = describe(False, "prod shows a model of it, which stays as it is")
 
 
 class TouchedEnvironment(Data):
     """Another environment that a restatement is felt in."""
 
     environment: str = Field(description="its name")
-    shared: Names = Field(default=(), description="the models whose restated table it shows too")
-    outdated: Names = Field(default=(), description="the models whose own tables it must compute again for that time")
+    shared: Names = describe((), "the models whose restated table it shows too")
+    outdated: Names = describe((), "the models whose own tables it must compute again for that time")
 
 
 class RestatementView(Data):
     """What a plan of `--restate-model` leaves out and touches."""
 
-    left_out: tuple[LeftOutRow, ...] = Field(
-        default=(), description="models in the selection's reach that keep their rows"
-    )
-    environments: tuple[TouchedEnvironment, ...] = Field(default=(), description="other environments that feel it")
+    left_out: tuple[LeftOutRow, ...] = describe((), "models in the selection's reach that keep their rows")
+    environments: tuple[TouchedEnvironment, ...] = describe((), "other environments that feel it")
 
 
 class PlanView(Data):
     """A plan: what is put in place of what, why, and what that takes."""
 
     id: str = Field(description="names the plan: what is put in place of what, the days, the categories, the options")
-    digest: str = Field(
-        default="",
-        description="equal for two plans that put the same tables in place of the same tables, in any environment",
+    digest: str = describe(
+        "", "equal for two plans that put the same tables in place of the same tables, in any environment"
     )
     environment: str = Field(description="what is planned")
     base: str = Field("prod", description="what it is compared with")
-    virtual: bool = Field(default=False, description="nothing is computed")
-    empty: bool = Field(default=False, description="nothing is computed and no view moves")
-    models: tuple[ModelChange, ...] = Field(default=(), description="each changed model, parents first")
-    exposures: tuple[ExposureRow, ...] = Field(
-        default=(), description="[uses outside of the project](guides/exposures.md) that the changes reach"
+    virtual: bool = describe(False, "nothing is computed")
+    empty: bool = describe(False, "nothing is computed and no view moves")
+    models: tuple[ModelChange, ...] = describe((), "each changed model, parents first")
+    exposures: tuple[ExposureRow, ...] = describe(
+        (), "[uses outside of the project](guides/exposures.md) that the changes reach"
     )
-    views: ViewNames = Field(default=ViewNames(), description="the views that move")
-    comparisons: tuple[TableComparison, ...] = Field(
-        default=(),
-        description="what may still skip a model: once `model` is built and holds the same rows as before in "
+    views: ViewNames = describe(ViewNames(), "the views that move")
+    comparisons: tuple[TableComparison, ...] = describe(
+        (),
+        "what may still skip a model: once `model` is built and holds the same rows as before in "
         "`columns`, `reader` is not computed. If a reader has several, all must hold the same rows",
     )
-    blockers: tuple[Remark, ...] = Field(default=(), description="what forbids applying")
-    warnings: tuple[Remark, ...] = Field(default=(), description="what a model only wants to be warned of")
-    overrides: tuple[OverrideRow, ...] = Field(default=(), description="categories of people that are in force")
-    unused_overrides: tuple[OverrideRow, ...] = Field(
-        default=(), description="those that are no longer about this change"
+    blockers: tuple[Remark, ...] = describe((), "what forbids applying")
+    warnings: tuple[Remark, ...] = describe((), "what a model only wants to be warned of")
+    overrides: tuple[OverrideRow, ...] = describe((), "categories of people that are in force")
+    unused_overrides: tuple[OverrideRow, ...] = describe((), "those that are no longer about this change")
+    refused: tuple[RefusedRow, ...] = describe(
+        (), "[files of models that cannot be opened](reference/projects.md#models-that-cannot-be-opened)"
     )
-    refused: tuple[RefusedRow, ...] = Field(
-        default=(),
-        description="[files of models that cannot be opened](reference/projects.md#models-that-cannot-be-opened)",
+    left_out: tuple[LeftOutRow, ...] = describe((), "models that read what is refused")
+    not_selected: Names = describe(
+        (), "changed models that a plan of [`--select-model`](reference/commands.md#plan) leaves alone"
     )
-    left_out: tuple[LeftOutRow, ...] = Field(default=(), description="models that read what is refused")
-    not_selected: Names = Field(
-        default=(),
-        description="changed models that a plan of [`--select-model`](reference/commands.md#plan) leaves alone",
+    restatement: RestatementView | None = describe(
+        None, "null, or what a plan of [`--restate-model`](guides/restatement.md) leaves out and touches"
     )
-    restatement: RestatementView | None = Field(
-        default=None,
-        description="null, or what a plan of [`--restate-model`](guides/restatement.md) leaves out and touches",
-    )
-    planned_digest: Maybe[str] = Field(
-        default=None,
-        description="only [after comparing](#after-comparing): the digest as it was shown",
-    )
+    planned_digest: Maybe[str] = describe(None, "only [after comparing](#after-comparing): the digest as it was shown")

@@ -3,15 +3,16 @@
 from pydantic import Field
 
 from mergeplan.planner.contract.base import Data, How, Names, Sample, Spans
+from mergeplan.planner.data_field import describe
 
 
 class SchemaDifference(Data):
     """The columns that only one of the tables has, or with another type."""
 
-    added: tuple[tuple[str, str], ...] = Field(default=(), description="name and type")
-    removed: tuple[tuple[str, str], ...] = Field(default=(), description="name and type")
-    retyped: tuple[tuple[str, str, str], ...] = Field(default=(), description="name, old type, new type")
-    uncompared: Names = Field(default=(), description="of these, columns that were not compared, as no type holds both")
+    added: tuple[tuple[str, str], ...] = describe((), "name and type")
+    removed: tuple[tuple[str, str], ...] = describe((), "name and type")
+    retyped: tuple[tuple[str, str, str], ...] = describe((), "name, old type, new type")
+    uncompared: Names = describe((), "of these, columns that were not compared, as no type holds both")
 
 
 class RowCounts(Data):
@@ -38,36 +39,29 @@ class ColumnDifference(Data):
 class DifferenceSamples(Data):
     """Rows that differ; empty without `--show-sample`."""
 
-    changed: Sample = Field(default=Sample(), description="the key, then `s__name` and `t__name` of each column")
-    only_first: Sample = Field(default=Sample(), description="rows that only the first has")
-    only_second: Sample = Field(default=Sample(), description="rows that only the second has")
+    changed: Sample = describe(Sample(), "the key, then `s__name` and `t__name` of each column")
+    only_first: Sample = describe(Sample(), "rows that only the first has")
+    only_second: Sample = describe(Sample(), "rows that only the second has")
 
 
 class TableDifference(Data):
     """How two tables differ."""
 
-    model: str | None = Field(default=None, description="the model, or null when tables were named")
+    model: str | None = describe(None, "the model, or null when tables were named")
     first: str = Field(description="the first environment or table")
     second: str = Field(description="the second")
     same: bool = Field(description="the same columns and rows")
-    key: Names = Field(default=(), description="the columns of the key; empty when whole rows were compared")
+    key: Names = describe((), "the columns of the key; empty when whole rows were compared")
     columns_differ: SchemaDifference = Field(
         default=SchemaDifference(),
         validation_alias="schema",
         serialization_alias="schema",
         description="`added`, `removed` (name, type) and `retyped` (name, old type, new type)",
     )
-    rows: RowCounts | None = Field(
-        default=None, description="how many rows are where; null with `same_files`: none was read"
-    )
-    same_files: bool = Field(
-        default=False,
-        description="made of the same files: what both have of columns holds the same rows",
-    )
-    columns: tuple[ColumnDifference, ...] = Field(
-        default=(), description="each compared column; none with `same_files`"
-    )
-    samples: DifferenceSamples = Field(default=DifferenceSamples(), description="rows that differ")
+    rows: RowCounts | None = describe(None, "how many rows are where; null with `same_files`: none was read")
+    same_files: bool = describe(False, "made of the same files: what both have of columns holds the same rows")
+    columns: tuple[ColumnDifference, ...] = describe((), "each compared column; none with `same_files`")
+    samples: DifferenceSamples = describe(DifferenceSamples(), "rows that differ")
 
 
 class NullabilityRow(Data):
@@ -87,32 +81,32 @@ class DataDifference(Data):
         serialization_alias="schema",
         description="`added`, `removed` (name, type) and `retyped` (name, old type, new type)",
     )
-    nullability: tuple[NullabilityRow, ...] = Field(default=(), description="columns, by the audits `not_null`")
-    before: int | None = Field(default=None, description="rows in prod in the compared time, null when not counted")
-    after: int | None = Field(default=None, description="rows in the environment")
-    rows: RowCounts | None = Field(default=None, description="null: they were not compared, and `note` says why")
-    columns: tuple[ColumnDifference, ...] = Field(default=(), description="each compared column")
-    key: Names = Field(default=(), description="the columns of the key; empty when whole rows were compared")
-    days: Spans = Field(default=(), description="the time that both tables hold; empty: all rows were compared")
-    left_out: Spans = Field(default=(), description="the time that only prod's table holds, and was not compared")
-    samples: DifferenceSamples = Field(default=DifferenceSamples(), description="rows that differ, masked")
-    note: str = Field(default="", description="what is to be known about the numbers, or why there are none")
-    is_off: bool = Field(default=False, description="rows were not to be looked at")
-    same_files: bool = Field(default=False, description="both are made of the same files: rows were counted, not read")
-    seconds: float = Field(default=0.0, description="how long it took")
+    nullability: tuple[NullabilityRow, ...] = describe((), "columns, by the audits `not_null`")
+    before: int | None = describe(None, "rows in prod in the compared time, null when not counted")
+    after: int | None = describe(None, "rows in the environment")
+    rows: RowCounts | None = describe(None, "null: they were not compared, and `note` says why")
+    columns: tuple[ColumnDifference, ...] = describe((), "each compared column")
+    key: Names = describe((), "the columns of the key; empty when whole rows were compared")
+    days: Spans = describe((), "the time that both tables hold; empty: all rows were compared")
+    left_out: Spans = describe((), "the time that only prod's table holds, and was not compared")
+    samples: DifferenceSamples = describe(DifferenceSamples(), "rows that differ, masked")
+    note: str = describe("", "what is to be known about the numbers, or why there are none")
+    is_off: bool = describe(False, "rows were not to be looked at")
+    same_files: bool = describe(False, "both are made of the same files: rows were counted, not read")
+    seconds: float = describe(0.0, "how long it took")
 
 
 class LineageEnd(Data):
     """A column of a model; null: its rows, `*`: every column and the rows, where it is not known which."""
 
     model: str = Field(description="the model or table")
-    column: str | None = Field(default=None, description="its column")
+    column: str | None = describe(None, "its column")
 
 
 class LineageNode(LineageEnd):
     """Something that was reached."""
 
-    kind: str | None = Field(default=None, description="null: a table that no file declares")
+    kind: str | None = describe(None, "null: a table that no file declares")
 
 
 class LineageEdge(Data):

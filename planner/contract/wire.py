@@ -1,7 +1,5 @@
 """Write and parse JSON lines, and build their JSON Schema: a union of all lines with `event` as its tag."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated, Any, get_args
 

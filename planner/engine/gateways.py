@@ -3,8 +3,6 @@
 Whatever concerns the catalog (schemas, views, drops) is done on the project's own gateway: all of them see it.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager

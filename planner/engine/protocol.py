@@ -341,8 +341,7 @@ class Catalog(Protocol):
     def drop_view(self, name: str, reads: str = "") -> None:
         """Drop the view if it exists; with `reads`, a pattern, only one that reads such a table."""
 
-    def drop_schema_if_empty(self, name: str) -> None:
-        """Drop a schema that is empty."""
+    def drop_schema_if_empty(self, name: str) -> None: ...
 
 
 class Engine(Protocol):
@@ -402,8 +401,7 @@ class Engine(Protocol):
     def dry_run(self, sql: str) -> tuple[tuple[Column, ...], frozenset[str]]:
         """Return what `schema` and `reads` return for a query whose tables exist, analysed once; run nothing."""
 
-    def fetch(self, sql: str, limit: int | None = None) -> Rows:
-        """Run a query and return its rows."""
+    def fetch(self, sql: str, limit: int | None = None) -> Rows: ...
 
     def scan_bytes(self, sql: str) -> int | None:
         """Return how many bytes of files a query would read, without running it; None if Spark cannot tell."""

@@ -110,3 +110,8 @@ class Table:
     def partition_columns(self) -> tuple[PartitionColumn, ...]:
         """All columns that it is partitioned by, time first."""
         return (*([self.partitioning] if self.partitioning else []), *self.parts)
+
+    @property
+    def stored_columns(self) -> tuple[Column, ...]:
+        """Its columns, then the hidden ones that it is partitioned by."""
+        return (*self.columns, *(Column(part.column, part.type) for part in self.partition_columns if part.hidden))

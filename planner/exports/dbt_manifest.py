@@ -1,7 +1,5 @@
 """dbt's manifest.json (v12) and catalog.json (v1) of a catalog, for tools that read those."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping
 from functools import partial

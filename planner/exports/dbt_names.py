@@ -1,7 +1,5 @@
 """How dbt would call the models of a catalog: unique ids, names and relations."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

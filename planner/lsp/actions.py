@@ -1,7 +1,5 @@
 """Edits that the editor offers: expand a star, declare an external table, audits for a grain, quick fixes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Suggestions for a place: properties of MODEL and their values, tables, columns in scope, macros, functions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -49,8 +47,6 @@ VALUES = {
 
 
 class ItemKind(Enum):
-    """The kind of an item, for its icon."""
-
     PROPERTY = auto()
     VALUE = auto()
     MODEL = auto()

@@ -3,8 +3,6 @@
 A model's name is that of its file; a source is defined in a YAML file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from typing import Any
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.lsp.completion import Item, ItemKind
-from mergeplan.planner.lsp.project_files import list_files
+from mergeplan.planner.lsp.project_files import list_files, read_text
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.texts import FileSpan, Lines, Span
 from mergeplan.planner.parsing.sql.yaml_documents import read_document
@@ -51,7 +49,7 @@ def references_of(root: Path, name: DbtName, texts: Mapping[str, str]) -> Iterat
     """Yield every call that names it, its definition first."""
     yield from definition_of(root, name)
     for path in list_files(root, ".sql"):
-        text = texts[path] if path in texts else _read_text(root / path)
+        text = texts[path] if path in texts else read_text(root / path) or ""
         if name.name in text:
             yield from (FileSpan(path, span) for called_name, span in _find_calls(text) if called_name == name)
 
@@ -97,7 +95,7 @@ def _find_calls(text: str) -> Iterator[tuple[DbtName, Span]]:
 
 def _source_tables(root: Path) -> Iterator[tuple[DbtName, FileSpan, str]]:
     for path in list_files(root, ".yml", ".yaml"):
-        text = _read_text(root / path)
+        text = read_text(root / path) or ""
         if "sources:" not in text:
             continue
         try:
@@ -117,10 +115,3 @@ def _source_tables(root: Path) -> Iterator[tuple[DbtName, FileSpan, str]]:
 def _mapping_items(mapping: object, key: str) -> list[dict[str, Any]]:
     items = mapping.get(key) if isinstance(mapping, dict) else None
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8-sig").replace("\r\n", "\n")
-    except (OSError, UnicodeDecodeError):
-        return ""

@@ -1,7 +1,5 @@
 """The errors in a file of the project, each with its place, and the rules of the linter that it breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal

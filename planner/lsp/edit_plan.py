@@ -1,7 +1,5 @@
 """The plan of an edit against prod, decided for the edited models and what their changes reach."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 `judge` and all questions are for one thread, which reads the project; `effects` is for another, which plans.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

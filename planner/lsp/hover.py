@@ -1,7 +1,5 @@
 """The editor's text about a name under the mouse, as Markdown."""
 
-from __future__ import annotations
-
 from mergeplan.planner.lsp.names import NameKind
 from mergeplan.planner.lsp.navigation import Target
 from mergeplan.planner.lsp.project_view import ProjectView
@@ -14,7 +12,6 @@ MOST = 8  # names in one line
 
 
 def hover_text(view: ProjectView, target: Target, state: ProdState | None) -> str | None:
-    """Return the text for a target; None if nothing is known of it."""
     if target.kind is NameKind.TABLE:
         return _table_text(view, target.name, state)
     if target.kind is NameKind.CTE:

@@ -3,8 +3,6 @@
 Unsaved texts replace files. A text that cannot be read leaves the project as it was last.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 They are read from the texts of `macros/`: no code of the project runs.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Mapping
@@ -12,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from mergeplan.planner.lsp.project_files import Layout, layout_of, list_files
+from mergeplan.planner.lsp.project_files import Layout, layout_of, list_files, read_text
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.sql_file import LARGEST
 from mergeplan.planner.lsp.texts import FileSpan, Lines, Span
@@ -121,12 +119,7 @@ def _find_calls(text: str, macros: Mapping[str, Macro]) -> Iterator[tuple[str, S
 
 
 def _read_text(root: Path, path: str, texts: Mapping[str, str]) -> str:
-    if path in texts:
-        return texts[path]
-    try:
-        return (root / path).read_text("utf-8-sig").replace("\r\n", "\n")
-    except (OSError, UnicodeDecodeError):
-        return ""
+    return texts[path] if path in texts else read_text(root / path) or ""
 
 
 @lru_cache(maxsize=512)

@@ -1,7 +1,5 @@
 """The names in a query: tables, CTEs and columns, each with what it means, by the scopes of the query."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -19,8 +17,6 @@ Columns = Callable[[str], tuple[str, ...] | None]  # of a table, None where they
 
 
 class NameKind(Enum):
-    """The kind of a name."""
-
     TABLE = auto()
     CTE = auto()
     COLUMN = auto()

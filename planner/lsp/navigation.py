@@ -1,7 +1,5 @@
 """The definition of a name, and all places with the same meaning: models, CTEs and columns, across files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The outline of a file: its model, CTEs and outputs, its folding ranges, and the types of its outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The folders that are projects, and the files of a project that the server reads: by names, no file is opened."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from enum import Enum, auto
@@ -62,3 +60,10 @@ def list_files(root: Path, *suffixes: str) -> Iterator[str]:
                 return
             if name.endswith(suffixes):
                 yield Path(folder, name).relative_to(root).as_posix()
+
+
+def read_text(file: Path) -> str | None:
+    try:
+        return file.read_text("utf-8-sig").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError):
+        return None

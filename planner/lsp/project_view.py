@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.lsp.names import QueryNames, names_of
+from mergeplan.planner.lsp.project_files import read_text
 from mergeplan.planner.lsp.sql_file import SqlFile, read_sql_file
 from mergeplan.planner.model.graph import Graph, graph_of, update_graph
 from mergeplan.planner.model.model import Model
@@ -91,7 +92,7 @@ class ProjectView:
         if path in self.texts:
             return self.texts[path]
         if self.is_foreign:
-            return self._saved_text(path)  # the source of a model is what we made of its file
+            return read_text(self.project.root / path)  # the source of a model is what we made of its file
         models = self.path_models.get(path)
         return models[0].source if models and not models[0].kind.is_external else None
 
@@ -107,16 +108,10 @@ class ProjectView:
         if name is None or self.project.is_dbt:
             return None
         try:
-            text = self.texts[name] if name in self.texts else self._saved_text(name)
+            text = self.texts[name] if name in self.texts else read_text(self.project.root / name)
             return parse_spec(name, text or "")
         except ProjectError:
             return PipelineSpec(name="")
-
-    def _saved_text(self, path: str) -> str | None:
-        try:
-            return (self.project.root / path).read_text("utf-8-sig").replace("\r\n", "\n")
-        except (OSError, UnicodeDecodeError):
-            return None
 
     def file(self, path: str, text: str | None = None) -> FileView:
         """Return the names in a file; for a file without a model, those of its query."""

@@ -4,8 +4,6 @@ SQL is answered by its names, YAML by its schema, macros and dbt's `ref` and `so
 last two are answered also when the project is not open, since that runs none of its code.
 """
 
-from __future__ import annotations
-
 from mergeplan.planner.lsp import dbt_names
 from mergeplan.planner.lsp.completion import Item, complete_sql
 from mergeplan.planner.lsp.editor import Editor

@@ -3,8 +3,6 @@
 It is read again when a file is saved, and when it is older than `OLDEST`. Contents and costs of tables are read once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 The new texts are read and planned against the old ones as if these were prod: only the name may change.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

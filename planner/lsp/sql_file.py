@@ -3,8 +3,6 @@
 Offsets are those of the file, with or without blanks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Places in a text: offsets in it, and the lines and UTF-16 columns by which editors count."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,8 +35,6 @@ class Edit:
 
 @dataclass(frozen=True)
 class Lines:
-    """A text by lines."""
-
     text: str
     mark: int = 0  # 1 where the client counts a byte order mark before the text
 

@@ -1,7 +1,5 @@
 """Uses of tables outside of the project: a dashboard, a report, an application."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

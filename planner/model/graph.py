@@ -1,7 +1,5 @@
 """The graph of models: which model reads which, ordered with parents first."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property

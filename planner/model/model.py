@@ -8,7 +8,6 @@ from datetime import datetime
 from mergeplan.planner.errors import Place
 from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
-from mergeplan.planner.model.batches import Batches
 from mergeplan.planner.model.change_policy import ChangePolicy
 from mergeplan.planner.model.checks import Checks
 from mergeplan.planner.model.kind import Fill, Kind
@@ -20,8 +19,31 @@ from mergeplan.planner.model.statement import Statements
 from mergeplan.planner.model.storage import Storage
 from mergeplan.planner.model.time_range import TimeRange
 from mergeplan.planner.model.unique_key import UniqueKey
-from mergeplan.planner.model.written_query import WrittenQuery
 from mergeplan.planner.serial import EMBEDDED
+
+
+@dataclass(frozen=True)
+class WrittenQuery:
+    """The text that runs: in the person's own words, on their lines of the file."""
+
+    text: str = ""  # '' if the text is no SQL that Spark can run: then the model's `sql` runs
+    text_line: int = 0  # where the text begins in the file
+    dbt_text: str = field(default="", repr=False, compare=False)  # of dbt's file, which `source` translates
+    misread: str = ""  # parts of the text that the parser's tree lacks, so that no edit of them is overlooked
+
+
+BATCH_KINDS = Kind.INCREMENTAL_BY_TIME_RANGE, Kind.INCREMENTAL_BY_UNIQUE_KEY
+
+
+@dataclass(frozen=True)
+class Batches:
+    batch_size: int | None = None  # intervals per batch; None: all in one
+    batch_concurrency: int | None = None
+    lookback: int = declare(0, Facet.METADATA, "units that are computed again", *BATCH_KINDS, pinned=True)
+    insert_overwrite: bool = declare(
+        False, Facet.ROWS, "a batch takes the place of what it writes to", Kind.INCREMENTAL_UNMANAGED, pinned=True
+    )
+
 
 ROWS, LAYOUT, METADATA = Facet.ROWS, Facet.LAYOUT, Facet.METADATA
 DAILY = Cron("@daily")

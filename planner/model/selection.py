@@ -5,8 +5,6 @@ a.b   a.*   tag:x   git:main        one or several models
 x & y   x | y   ^x   (...)          in both; in either; all but; first what is in brackets
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -156,10 +156,7 @@ FORMATS: Mapping[str, TableFormat] = {
         conflict_condition="DELTA_CONCURRENT_",
         server_limits=(
             ServerLimit(
-                "spark.databricks.delta.snapshotPartitions",
-                16,
-                "4",
-                "every statement on a Delta table runs 50 tasks",
+                "spark.databricks.delta.snapshotPartitions", 16, "4", "every statement on a Delta table runs 50 tasks"
             ),
             ServerLimit(
                 "spark.sql.sources.parallelPartitionDiscovery.parallelism", 1000, "64", "VACUUM runs 10,000 tasks"

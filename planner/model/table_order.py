@@ -4,8 +4,6 @@ Files in folders have the columns that name the folders behind all others; a for
 query, and so does a view.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """Render a model's query as the Spark SQL that runs: physical tables, inlined embedded queries, known dates."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime

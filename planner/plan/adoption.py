@@ -1,7 +1,5 @@
 """Adopting: tables that are there already become the first versions of models, and nothing of them is computed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 

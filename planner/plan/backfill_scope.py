@@ -1,7 +1,5 @@
 """Limits that a request sets on the time a plan computes: only some models, nothing at all, no gaps."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 

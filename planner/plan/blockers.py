@@ -1,7 +1,5 @@
 """Reasons that forbid a plan: models that read what the change removes, and rows or history that it would lose."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from mergeplan.planner.errors import ProjectError

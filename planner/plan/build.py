@@ -1,7 +1,5 @@
 """Plans: what changed, who is affected, which days of which tables are computed, and what the views will show."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """A model's change in a plan: its origin, its category with the reason, its touched columns, and its new table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum

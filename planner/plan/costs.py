@@ -1,7 +1,5 @@
 """Estimates of what computing a table costs, based on what its batches cost before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Differences between a model's texts: of its file, or of the query that runs."""
 
-from __future__ import annotations
-
 import difflib
 
 import sqlglot

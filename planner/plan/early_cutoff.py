@@ -3,8 +3,6 @@
 Spark compares the contents of two tables as hashes; this file says what to compare, and what the answer allows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Uses outside of the project that a plan's changes affect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ one stays whole for a rollback. No query would return the rows of such a table: 
 taken for another table.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -180,7 +178,7 @@ def apply_forward_only(
     elif forward_only_parents:
         rule, cause = (
             "reads-forward-only",
-            f"Only forward-only changes touch it (of {_quote_names(forward_only_parents)})",
+            f"Only forward-only changes touch it (of {', '.join(f'`{name}`' for name in forward_only_parents)})",
         )
     else:
         return rule_verdict
@@ -299,7 +297,3 @@ def is_wider(old: str, new: str) -> bool:
     if not (of and to):
         return False
     return int(to[2]) >= int(of[2]) and int(to[1]) - int(to[2]) >= int(of[1]) - int(of[2])
-
-
-def _quote_names(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -1,7 +1,5 @@
 """Decisions about forward-only changes: the table keeps the rows of the one that it replaces."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 

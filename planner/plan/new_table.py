@@ -4,8 +4,6 @@ Equal versions must mean equal rows, because a table that was built in one envir
 includes everything that makes a table hold other rows than its query would return over whole parents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -65,9 +63,7 @@ def as_keyed(parents: Mapping[str, Parent], old: Snapshot, sql: str, memory: Sha
     relied = dict(old.meaning.relies) if old.meaning else {}
     return {
         name: replace(
-            parent,
-            keys=tuple(key for key in parent.keys if key in relied.get(name, ())),
-            audited=relied.get(name, ()),
+            parent, keys=tuple(key for key in parent.keys if key in relied.get(name, ())), audited=relied.get(name, ())
         )
         for name, parent in parents.items()
     }

@@ -4,8 +4,6 @@ A preview holds some days, computed by the new query; or all rows of prod's tabl
 same. What prod gets is decided without them. A preview is never shared and never promoted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta

@@ -5,8 +5,6 @@ text, as if it were not edited: its view and its table stay. A change of a paren
 because it is unknown whether the deployed text is still wanted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ A restated table keeps its version and its name. The time to recompute is forgot
 crash leaves missing time, and never time that is recorded as loaded but mixes old and new rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Plans of restatements: the environment as it is, with some of its tables recomputed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The intervals that each table of a plan must hold, and those that are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Plans of selected changes: the chosen models as the files have them, all others as they are deployed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from mergeplan.planner.errors import RequestError

@@ -4,8 +4,6 @@ An apply has rounds if comparisons of tables may spare models: these wait, with 
 comparison the plan is made again, and with it the stages. The last round leaves nothing to compare.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -116,10 +114,7 @@ class Stages:
 
 
 def build_stages(
-    plan: Plan,
-    compared: Collection[Comparison] | None = None,
-    before_all: Statements = (),
-    after_all: Statements = (),
+    plan: Plan, compared: Collection[Comparison] | None = None, before_all: Statements = (), after_all: Statements = ()
 ) -> Stages:
     """Return the stages of a plan: of one round after these comparisons, or of all together without `compared`."""
     is_compared = {(comparison.reader, comparison.model) for comparison in compared or ()}
@@ -141,7 +136,6 @@ def build_stages(
 
 
 def find_downstream(plan: Plan, names: Collection[str]) -> frozenset[str]:
-    """Return these models and all models downstream."""
     downstream = set(names)
     for name in TopologicalSorter(plan.parents).static_order():
         if not downstream.isdisjoint(plan.parents.get(name, ())):

@@ -1,7 +1,5 @@
 """The audits of a project's files, and those that its models call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The call of a macro in a unit test: the text that it becomes, and the query with it as a model of the test alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -3,8 +3,6 @@
 The gateways of another configuration, the base branch's, replace its own where one is named.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

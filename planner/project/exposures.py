@@ -1,7 +1,5 @@
 """The files of a project's exposures: `exposures.yaml`, and those of the folder `exposures`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from mergeplan.planner.model.exposure import Exposure

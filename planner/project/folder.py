@@ -1,7 +1,5 @@
 """One reading of a project's folder: the texts and hashes of its files, and the errors of all of them."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

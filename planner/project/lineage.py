@@ -192,16 +192,12 @@ def _follow_model(model: Model, parents: Mapping[str, Parent], memory: ShapeMemo
     names = names and order_columns(model, (*names, *(name for name, _ in history_types)), certain_types(types))
     table = Parent(names, types=types)
     if shape.own is not None and shape.source is not None:
-        return Followed(table, lambda: _collect_edges(model, shape))
+        return Followed(table, lambda: tuple(_find_edges(model, shape, row_sources_of(shape))))
     return Followed(table, lambda: _from_all(model, sorted(shape.reads)), _why_not(shape, parents))
 
 
 def _from_all(model: Model, parents: Iterable[str]) -> tuple[Edge, ...]:
     return tuple(Edge(Node(parent, ALL), Node(model.name, ALL), How.EVERY_COLUMN) for parent in parents)
-
-
-def _collect_edges(model: Model, shape: Shape) -> tuple[Edge, ...]:
-    return tuple(_find_edges(model, shape, row_sources_of(shape)))
 
 
 def _find_edges(model: Model, shape: Shape, rows_of: RowSources) -> Iterator[Edge]:

@@ -3,8 +3,6 @@
 A file that asks for the columns of a table waits until the model of that table is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The Python of a project's folder: macros, signals, models, materializations, rules of the linter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

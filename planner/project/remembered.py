@@ -6,8 +6,6 @@ macros, Jinja's macros, custom materializations. These are looked up again, and 
 again. A file that calls a macro of the project is always parsed again, because it is unknown what that reads.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress

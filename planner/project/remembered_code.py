@@ -5,8 +5,6 @@ is, by the arguments of its decorator as well. It depends on the questions of th
 files that the code may read, which are searched and hashed again.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache, partial

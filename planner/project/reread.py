@@ -4,8 +4,6 @@ The result is that of loading the whole project with this text. `NeedsLoad` is r
 alone (audits of its own, a setting of another gateway, macros of others that read its columns).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

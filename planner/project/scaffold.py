@@ -1,7 +1,5 @@
 """`mergeplan init`: the quickstart's project, or an empty one, written into a folder."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A cell that Spark casts to the same value stays as it is written: the hashes of a seed are those of its cells.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation

@@ -3,8 +3,6 @@
 The header is checked against the declared columns; the content is one hash per column.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import hashlib
@@ -15,7 +13,7 @@ from pathlib import Path
 
 from mergeplan.planner.errors import Located, Place, ProjectError
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.model.model import Column, Model, Seed
+from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.seed_cells import CellReader, cell_reader
 from mergeplan.planner.wording import count_noun
@@ -108,7 +106,8 @@ def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells
                         continue
                     if not readers:
                         header = _read_header(row, Place(seed.path, reader.line_num))
-                        readers = _cell_readers(model, seed, header)
+                        types = {column.name: column.type for column in model.columns}
+                        readers = [cell_reader(seed, types.get(name, "")) for name in header]
                         yield header
                         continue
                     if len(row) > len(readers):
@@ -127,11 +126,6 @@ def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells
         raise ProjectError(f"`{seed.encoding}` is not an encoding.", place=named_at) from None
     if not readers:
         raise ProjectError("The seed file is empty.", place=Place(seed.path, 1))
-
-
-def _cell_readers(model: Model, seed: Seed, header: tuple[str, ...]) -> list[CellReader]:
-    types = {column.name: column.type for column in model.columns}
-    return [cell_reader(seed, types.get(name, "")) for name in header]
 
 
 def _read_header(row: list[str], place: Place) -> tuple[str, ...]:

@@ -3,8 +3,6 @@
 Which model a file defines, and how a text is laid out, is remembered by the text.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

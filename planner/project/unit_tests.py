@@ -1,7 +1,5 @@
 """The unit tests of a project, from the files of tests/."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path

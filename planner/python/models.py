@@ -231,23 +231,17 @@ def _format_value(key: str, value: Any, dialect: str) -> str:
     if key == "kind":
         return _format_kind(value, dialect)
     if key == "columns" and isinstance(value, dict):
-        return "(" + ", ".join(f"{_column_name(name, dialect)} {_raw_text(kind)}" for name, kind in value.items()) + ")"
+        return _join_items(f"{_column_name(name, dialect)} {_raw_text(kind)}" for name, kind in value.items())
     if key in ("audits", "signals") and isinstance(value, list):
-        return "(" + ", ".join(_format_call(call, dialect) for call in value) + ")"
+        return _join_items(_format_call(call, dialect) for call in value)
     if key in NAMES:
         items = value if isinstance(value, list) else [value]
-        shown = (_format_text(element, dialect) if key in TEXTS else _raw_text(element) for element in items)
-        return "(" + ", ".join(shown) + ")"
+        return _join_items(_format_text(item, dialect) if key in TEXTS else _raw_text(item) for item in items)
     if key == "grains" and isinstance(value, list):
-        return (
-            "("
-            + ", ".join(f"({', '.join(map(_raw_text, g))})" if isinstance(g, list) else _raw_text(g) for g in value)
-            + ")"
-        )
+        return _join_items(_join_items(map(_raw_text, g)) if isinstance(g, list) else _raw_text(g) for g in value)
     if isinstance(value, dict):
         named = _column_name if key == "column_descriptions" else _property_key
-        pairs = (f"{named(name, dialect)} = {_format_literal(setting, dialect)}" for name, setting in value.items())
-        return "(" + ", ".join(pairs) + ")"
+        return _join_items(f"{named(name, dialect)} = {_format_literal(item, dialect)}" for name, item in value.items())
     return _raw_text(value) if key in PLAIN else _format_literal(value, dialect)
 
 
@@ -266,7 +260,7 @@ def _format_setting(key: str, value: Any, dialect: str) -> str:
         form = f", {_format_text(value['format'], dialect)}" if value.get("format") else ""
         return f"({_raw_text(value['column'])}{form})"
     if isinstance(value, list):
-        return "(" + ", ".join(map(_raw_text, value)) + ")"
+        return _join_items(map(_raw_text, value))
     if key in EXPRESSIONS:
         return f"({_raw_text(value)})"
     if isinstance(value, str) and re.fullmatch(r"[\w.]+", value):
@@ -287,13 +281,13 @@ def _format_call(value: Any, dialect: str) -> str:
 def _format_argument(key: str, value: Any, dialect: str) -> str:
     """Return an argument of an audit; texts for columns are names."""
     if isinstance(value, list):
-        return (
-            "("
-            + ", ".join(_format_argument(key, element, dialect) for element in value)
-            + ("," if len(value) == 1 else "")
-            + ")"
-        )
+        items = ", ".join(_format_argument(key, element, dialect) for element in value)
+        return f"({items}{',' if len(value) == 1 else ''})"
     return _raw_text(value) if key in ("column", "columns") else _format_literal(value, dialect)
+
+
+def _join_items(items: Iterable[str]) -> str:
+    return f"({', '.join(items)})"
 
 
 def _raw_text(value: Any) -> str:
@@ -308,7 +302,7 @@ def _format_literal(value: Any, dialect: str) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list):
-        return "(" + ", ".join(_format_literal(element, dialect) for element in value) + ")"
+        return _join_items(_format_literal(element, dialect) for element in value)
     return _format_text(value, dialect)
 
 

@@ -23,10 +23,7 @@ Locate = Callable[[BaseException], tuple[str, int]]  # the file of the project a
 
 
 class Work(Protocol):
-    """The work of a child."""
-
-    def answer(self, request: Mapping[str, Any]) -> Any:
-        """Return the answer to one request, as JSON data."""
+    def answer(self, request: Mapping[str, Any]) -> Any: ...
 
     def locate(self, error: BaseException) -> tuple[str, int]:
         """Return the file of the project and the line of an error; '' if no file of the project is involved."""

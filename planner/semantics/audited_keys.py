@@ -4,8 +4,6 @@ A `grain` is not checked, and not relied on. A blocking audit is: before it pass
 environment shows it. It checks the whole table, or one batch of a table that is loaded by time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """The meaning of a model's query and the columns that it reads of each parent: its `Shape`, analysed or remembered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache

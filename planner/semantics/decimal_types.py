@@ -1,7 +1,5 @@
 """The types of computations with decimals that fit the digits of a decimal; settings decide how others are cut."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from functools import reduce

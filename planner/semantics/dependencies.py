@@ -1,7 +1,5 @@
 """Column-level lineage of a relation: the columns that decide its rows, and those that each output is computed from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeAlias
 from weakref import WeakKeyDictionary

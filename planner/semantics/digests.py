@@ -4,8 +4,6 @@ Equal digests of values mean equal values in each row. They are comparable only 
 a source is named after its content, not its position, and commutative operands are sorted.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping

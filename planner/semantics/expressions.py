@@ -1,7 +1,5 @@
 """Translate SQL expressions to values: names are resolved, and spellings become the normal form of `rewrites`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import shorten
@@ -162,7 +160,7 @@ class _Expression:
                 name = node.name.lower()
                 return self._variable_term(name) if name in self.variables else Term("name", (name,))
             case exp.Literal():
-                return _translate_literal(node)
+                return Term("text", (node.name,)) if node.is_string else _number_term(node.name)
             case exp.Boolean():
                 return rules.TRUE if node.this else rules.FALSE
             case exp.Null():
@@ -450,10 +448,6 @@ def _is_cast_number(node: exp.Expr) -> bool:
 
 def _is_text(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and bool(node.is_string)
-
-
-def _translate_literal(node: exp.Literal) -> Term:
-    return Term("text", (node.name,)) if node.is_string else _number_term(node.name)
 
 
 def _number_term(text: str) -> Term:

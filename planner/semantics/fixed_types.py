@@ -1,7 +1,5 @@
 """Functions that return one type for any arguments, in Spark 3.4 to 4.1 and under every setting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _OPERATIONS = {

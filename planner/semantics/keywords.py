@@ -1,7 +1,5 @@
 """Functions that Spark calls without parentheses: a column with that name, if there is one, takes precedence."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise

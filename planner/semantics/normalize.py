@@ -1,7 +1,5 @@
 """Rewrite a parsed query before its names are resolved, where sqlglot would resolve them differently than Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sqlglot import exp

@@ -5,8 +5,6 @@ columns of the table. A query that takes columns by their position, or names a p
 followed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 A column that no name in the query can mean changes nothing: a parent that gains one causes no new analysis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 

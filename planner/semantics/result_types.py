@@ -1,7 +1,5 @@
 """The Spark type of an operation's result, if the types of its operands decide it in every version and setting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 from mergeplan.planner.semantics.decimal_types import (

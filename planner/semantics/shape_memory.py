@@ -4,8 +4,6 @@ A key is a digest of the query's text, of the properties of its parents that it 
 that reads it. The values are data, and one that cannot be read is computed again.
 """
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,8 +18,7 @@ T = TypeVar("T")
 class Texts(Protocol):
     """Texts by key that outlive this process; a key that is unknown has none."""
 
-    def get(self, key: str) -> str | None:
-        """Return the text of a key, or None."""
+    def get(self, key: str) -> str | None: ...
 
     def put(self, key: str, text: str) -> None:
         """Store a text, at the latest when the plan is made."""

@@ -1,7 +1,5 @@
 """Helpers for sqlglot's expression trees."""
 
-from __future__ import annotations
-
 from sqlglot import exp
 
 

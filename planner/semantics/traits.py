@@ -1,7 +1,5 @@
 """Properties of a query that follow from its text alone, without its parents."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Queries of two forms: the first fills a table without rows, and the later one each run from then on."""
 
-from __future__ import annotations
-
 import re
 
 _FILLED = r"EXISTS ?\(SELECT 1 FROM (?P<{0}>[^()]+)\)"

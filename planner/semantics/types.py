@@ -1,7 +1,5 @@
 """The Spark type of a value, if it is certain: some rewritings hold only between values of one type."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache

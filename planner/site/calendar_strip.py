@@ -1,7 +1,5 @@
 """The time that a table holds as a calendar: a column a week and a row a day, or a column a year and a row a month."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

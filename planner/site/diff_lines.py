@@ -1,7 +1,5 @@
 """A unified diff as lines, each with what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Boxes of one size and the curves between them: what a page draws a graph of models with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 

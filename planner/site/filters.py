@@ -1,7 +1,5 @@
 """How templates write names, kinds, moments and the ends of lineage."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime

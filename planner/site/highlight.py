@@ -1,7 +1,5 @@
 """Code with colours: spans with the classes of our own style."""
 
-from __future__ import annotations
-
 import re
 from functools import cache, lru_cache
 

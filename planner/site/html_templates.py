@@ -1,7 +1,5 @@
 """Templates of pages: every value is escaped, and a name that a template does not get is an error."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The names of pages: a model's own name where it is safe in a path and an address, else with a digest."""
 
-from __future__ import annotations
-
 import re
 
 from mergeplan.planner.fingerprint import digest

@@ -1,7 +1,5 @@
 """A model's neighbourhood as a drawing: what it reads on the left, what reads it on the right, two steps each way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

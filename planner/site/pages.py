@@ -1,7 +1,5 @@
 """The pages of a catalog as HTML: templates over it. They load nothing from elsewhere and send nothing."""
 
-from __future__ import annotations
-
 import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence

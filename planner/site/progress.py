@@ -1,7 +1,5 @@
 """How far a run of the planner has come, model by model: the run's lines folded into one value. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Write a site into a folder, or into one file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +13,8 @@ MARK = '<meta name="generator" content="mergeplan">'
 _PAGE = re.compile(r"[a-z0-9_][a-z0-9_.-]*\.html")
 
 
-def write_site(catalog: Catalog, folder: Path) -> int:
-    """Write the pages into a folder that is empty or holds an older site, and return how many there are.
+def write_site(catalog: Catalog, folder: Path) -> None:
+    """Write the pages into a folder that is empty or holds an older site.
 
     RequestError for a folder of something else: pages of models that are gone are removed.
     """
@@ -33,7 +31,6 @@ def write_site(catalog: Catalog, folder: Path) -> int:
         if stale.name not in written:
             stale.unlink()
     (folder / "unused.html").write_text(site.unused(), encoding="utf-8")
-    return len(written) + 2
 
 
 def write_single_file(catalog: Catalog, path: Path) -> None:

@@ -4,8 +4,6 @@ What is kept here is believed, so that a row must be gone before its table chang
 may be cut off at any moment, and every record of an interval drops once more what it touches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -95,10 +93,7 @@ class KnownContents:
             return {row.name: digest(marks[row.name], repr(row.columns))[:32] for row in table_rows}
 
     def load_inputs(self, table: str) -> str:
-        with self._database.reading() as tx:
-            condition = t.contents.c.table_name == table, t.contents.c.columns == _INPUTS
-            row = tx.execute(tx.select(t.contents).where(*condition)).one_or_none()
-            return row.hash if row else ""
+        return self._load_whole(table, _INPUTS)
 
     def record_inputs(self, table: str, inputs: str, *, lease: Lease) -> None:
         """Keep what the table was made from, which nobody has written since; LeaseHeld when the lease was lost."""
@@ -107,8 +102,11 @@ class KnownContents:
             tx.put(t.contents, [_whole_row(table, _INPUTS, inputs)])
 
     def load_pass(self, table: str, asked: str) -> str:
+        return self._load_whole(table, _pass_key(asked))
+
+    def _load_whole(self, table: str, columns: str) -> str:
         with self._database.reading() as tx:
-            condition = t.contents.c.table_name == table, t.contents.c.columns == _pass_key(asked)
+            condition = t.contents.c.table_name == table, t.contents.c.columns == columns
             row = tx.execute(tx.select(t.contents).where(*condition)).one_or_none()
             return row.hash if row else ""
 

@@ -1,7 +1,5 @@
 """What the batches of tables cost."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
@@ -14,8 +12,6 @@ from mergeplan.planner.state.transaction import Database, Transaction, split_chu
 
 
 class Costs:
-    """The costs of one project's batches."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -73,7 +73,6 @@ class Environments:
             return tuple(self._read_environment(tx, row.name) for row in names)
 
     def history(self, name: str | None = None) -> tuple[Revision, ...]:
-        """Return the revisions of one environment, or of all, newest first."""
         history = t.environment_history
         with self._database.reading() as tx:
             query = tx.select(history).order_by(history.c.environment, history.c.revision)

@@ -1,7 +1,5 @@
 """Which time each physical table holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 
 from mergeplan.planner.fingerprint import digest

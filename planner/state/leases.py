@@ -1,7 +1,5 @@
 """Leases: who may change a thing now; each comes with a token that only grows, so that a late writer is recognized."""
 
-from __future__ import annotations
-
 import os
 import platform
 import threading
@@ -41,8 +39,6 @@ class Holder:
 
 
 class Leases:
-    """The leases of one project."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 

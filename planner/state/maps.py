@@ -3,8 +3,6 @@
 Every WHOLE revisions, and where there is none before, a map is kept as it is: reading one looks at no more rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

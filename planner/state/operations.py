@@ -1,7 +1,5 @@
 """Writes that a Spark Connect server goes on with when their planner has gone, by table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

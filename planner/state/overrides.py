@@ -1,7 +1,5 @@
 """The categories that people put in place of what mergeplan would decide about a change."""
 
-from __future__ import annotations
-
 from mergeplan.planner.plan.build import Category, Override
 from mergeplan.planner.plan.change import Days
 from mergeplan.planner.state import tables as t

@@ -1,7 +1,5 @@
 """Which physical tables there are, and which of them are garbage."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +10,7 @@ import sqlalchemy as sa
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.plan.costs import TableSize
-from mergeplan.planner.serial import Json, decode_json, encode_json
+from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
 from mergeplan.planner.state.environments import read_generation
@@ -34,8 +32,6 @@ class PhysicalTable:
 
 
 class PhysicalTables:
-    """The physical tables of one project."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -174,7 +170,7 @@ def _read_tables(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, Physica
     return {
         row.name: PhysicalTable(
             row.name,
-            _decode_columns(row.columns),
+            tuple(decode_json(Column, column) for column in row.columns),
             tuple(row.reads),
             row.garbage,
             row.touched_at,
@@ -182,7 +178,3 @@ def _read_tables(tx: Transaction, query: sa.Select[Any]) -> Mapping[str, Physica
         )
         for row in rows
     }
-
-
-def _decode_columns(data: Json) -> tuple[Column, ...]:
-    return tuple(decode_json(Column, column) for column in data)

@@ -1,7 +1,5 @@
 """Plans that were shown or are being applied."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,33 +37,25 @@ class Plans:
         self._database = database
 
     def save(
-        self,
-        id: str,
-        environment: str,
-        *,
-        tables: Collection[str] = (),
-        options: Json = None,
-        components: Json = None,
+        self, id: str, environment: str, *, tables: Collection[str] = (), options: Json = None, components: Json = None
     ) -> None:
         """Keep a plan, in place of an earlier one with this id; its result comes when it is closed."""
-        row: dict[str, Any] = {"id": id, "environment": environment, "status": OPEN, "tables": sorted(tables)}
-        row |= {"options": options or {}, "components": components or {}, "result": {}}
-        with self._database.writing() as tx:
-            tx.put(t.plans, [{**row, "created_at": tx.now()}])
+        row = {"id": id, "environment": environment, "tables": sorted(tables)}
+        self._put_plan({**row, "options": options or {}, "components": components or {}})
 
     def begin_adoption(self, id: str, environment: str, tables: Collection[str], journal: Json) -> None:
         """Keep a plan that adopts tables, with what undoes it, as one that is being carried out."""
-        row: dict[str, Any] = {"id": id, "environment": environment, "status": ADOPTING, "tables": sorted(tables)}
-        row |= {"options": journal, "components": {}, "result": {}}
-        with self._database.writing() as tx:
-            tx.put(t.plans, [{**row, "created_at": tx.now()}])
+        row = {"id": id, "environment": environment, "tables": sorted(tables)}
+        self._put_plan({**row, "status": ADOPTING, "options": journal})
 
     def ensure(self, id: str, environment: str, *, tables: Collection[str] = ()) -> None:
         """Keep a plan that is applied without having been saved; one with this id stays as it is."""
-        row: dict[str, Any] = {"id": id, "environment": environment, "status": OPEN, "tables": sorted(tables)}
-        row |= {"options": {}, "components": {}, "result": {}}
+        self._put_plan({"id": id, "environment": environment, "tables": sorted(tables)}, update=False)
+
+    def _put_plan(self, values: dict[str, Any], *, update: bool = True) -> None:
         with self._database.writing() as tx:
-            tx.put(t.plans, [{**row, "created_at": tx.now()}], update=False)
+            row = {"status": OPEN, "options": {}, "components": {}, "result": {}, "created_at": tx.now(), **values}
+            tx.put(t.plans, [row], update=update)
 
     def close(self, id: str, status: str, result: Json = None) -> None:
         """Keep what became of a plan: `applied`, `failed`, `stale`."""
@@ -94,12 +84,5 @@ class Plans:
 
 def _build_saved_plan(row: sa.Row[Any]) -> SavedPlan:
     return SavedPlan(
-        row.id,
-        row.environment,
-        row.status,
-        row.options,
-        row.components,
-        row.result,
-        tuple(row.tables),
-        row.created_at,
+        row.id, row.environment, row.status, row.options, row.components, row.result, tuple(row.tables), row.created_at
     )

@@ -1,7 +1,5 @@
 """The promotion journal: a new map and its entry `pending` in one transaction, its views, `done` or `rolled_back`."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
@@ -82,12 +80,7 @@ class Promotions:
             _check_view_names(tx, self._environments, old, new)
 
     def begin(
-        self,
-        lease: Lease,
-        old: Environment,
-        new: Environment,
-        cause: Cause | None = None,
-        swap: SwapOptions = BY_ONE,
+        self, lease: Lease, old: Environment, new: Environment, cause: Cause | None = None, swap: SwapOptions = BY_ONE
     ) -> Promotion:
         """Put the new map in force and open its journal entry, in one transaction.
 

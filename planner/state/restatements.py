@@ -1,7 +1,5 @@
 """What a restatement begins with: which tables there were for whom, and forgetting what they are to be computed of."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from functools import partial
@@ -26,8 +24,6 @@ AUTOMATIC = "automatic"  # the status of a restatement that a model's own cron b
 
 
 class Restatements:
-    """The restatements of one project."""
-
     def __init__(
         self, database: Database, environments: Environments, snapshots: Snapshots, tables: PhysicalTables
     ) -> None:

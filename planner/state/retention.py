@@ -1,7 +1,5 @@
 """Delete expired history, journal entries, plans and snapshots from the state."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Snapshots by id: written once, never changed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

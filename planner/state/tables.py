@@ -1,7 +1,5 @@
 """The tables of the state database; every one of them is cut by `project`, since several may share a database."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import sqlalchemy as sa

@@ -1,7 +1,5 @@
 """One project's rows in one database, read and written in transactions that see no other project."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Chained batch ids, which show whether a table holds rows that were never recorded."""
 
-from __future__ import annotations
-
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.fingerprint import digest

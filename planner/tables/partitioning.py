@@ -1,7 +1,5 @@
 """`partitioned_by` as partitions: columns that Spark can partition a table by, and hidden ones for everything else."""
 
-from __future__ import annotations
-
 import re
 
 from sqlglot import exp

@@ -3,8 +3,6 @@
 It never finds rows of the batch itself, nor of an interrupted batch, so that a repeated batch gives the same rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The addresses of the pages; `base` precedes each, '' for a server of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

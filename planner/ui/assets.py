@@ -1,7 +1,5 @@
 """The style, the script and the icon of the pages; an address has the digest, so that a browser may store the file."""
 
-from __future__ import annotations
-
 import hashlib
 from base64 import b64encode
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The catalog that a document of the contract describes: the content of its pages, and no more of each model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The catalog with its search, a model, and the columns that nothing needs. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,8 +31,6 @@ class VersionRow:
 
 @dataclass(frozen=True)
 class PlanRow:
-    """A plan in a list."""
-
     id: str
     environment: str
     state: str

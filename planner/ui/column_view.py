@@ -1,7 +1,5 @@
 """The sources and the readers of one column, model by model, within a depth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """The boxes of the model graph that a page draws: a focus with a depth, a selector, and schemas folded into a box."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,10 +1,9 @@
 """The content of a job's JSON lines, for its page: progress, audits, tests, broken rules, differences. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mergeplan.planner.api.jobs.journal import parse_line
 from mergeplan.planner.contract.lines import (
     AuditLine,
     ErrorLine,
@@ -17,8 +16,7 @@ from mergeplan.planner.contract.lines import (
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.tables import DataDifference
-from mergeplan.planner.contract.wire import LINES, Line, read_line
-from mergeplan.planner.errors import RequestError
+from mergeplan.planner.contract.wire import LINES
 from mergeplan.planner.site.progress import RunProgress, apply_line
 
 EVENT_NAMES = tuple(line.model_fields["event"].default for line in LINES)  # of server-sent events
@@ -50,7 +48,7 @@ def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
     errors: list[ErrorLine] = []
     warnings: list[str] = []
     for text in texts:
-        line = _parse_line(text)
+        line = parse_line(text)
         if line is None:
             continue
         progress = apply_line(progress, line)
@@ -90,12 +88,3 @@ def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
 def error_sentence(error: ErrorLine) -> str:
     place = f"`{error.path}{f':{error.line}' if error.line else ''}`: " if error.path else ""
     return f"{place}{error.message} {error.hint}".strip()
-
-
-def _parse_line(text: bytes) -> Line | None:
-    if not text.startswith(b"{"):
-        return None
-    try:
-        return read_line(text)
-    except RequestError:
-        return None

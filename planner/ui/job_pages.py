@@ -1,7 +1,5 @@
 """A plan and any other job as pages. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -38,8 +36,6 @@ TITLES: Mapping[JobKind, str] = {
 
 @dataclass(frozen=True)
 class JobRow:
-    """A job in a list."""
-
     id: str
     what: str
     state: str
@@ -180,7 +176,6 @@ def _plan_headline(plan: PlanView) -> str:
 
 
 def _group_by_category(plan: PlanView) -> tuple[tuple[str, tuple[ModelChange, ...]], ...]:
-    """Return the models by category, the most severe first."""
     groups: dict[str, list[ModelChange]] = {}
     for model in plan.models:
         groups.setdefault(str(model.category or model.change), []).append(model)

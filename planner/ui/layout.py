@@ -1,7 +1,5 @@
 """A layered layout: boxes in columns from parents to downstream models, with few crossings. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Templates to HTML, and the restrictions of a browser on each page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass

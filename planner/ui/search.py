@@ -1,7 +1,5 @@
 """The search of the catalog: words over names, columns, descriptions, owners, kinds and tags."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The memory of one server's pages: the prepared catalogs, the facts of jobs, and the secret of the forms."""
 
-from __future__ import annotations
-
 import hmac
 import secrets
 import threading

@@ -10,9 +10,8 @@ import pytest
 
 from mergeplan.planner.engine.spark.connect.admission import ReadScope
 from mergeplan.planner.errors import ProjectErrors, RequestError
-from mergeplan.planner.model.model import Model
+from mergeplan.planner.model.model import Model, WrittenQuery
 from mergeplan.planner.model.selection import strip_default_catalog
-from mergeplan.planner.model.written_query import WrittenQuery
 from mergeplan.planner.naming import Naming, Suffix
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.parsing.render import render_model

@@ -1,7 +1,5 @@
 """`/allow-destructive`: lets a forward-only change drop columns of a model, or change their types. Pure."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mergeplan.bot.commands.command import Mistake, parse_model, resolve_model

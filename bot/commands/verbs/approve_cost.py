@@ -1,7 +1,5 @@
 """`/approve-cost`: lets a plan over the budget compute what was estimated. Pure."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mergeplan.bot.commands.command import Command

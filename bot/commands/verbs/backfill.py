@@ -1,7 +1,5 @@
 """`/skip-backfill` and `/backfill`: whether a pull request's new tables are computed before its merge. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """`/cancel`: stops the running plan. Pure."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mergeplan.bot.commands.command import Command

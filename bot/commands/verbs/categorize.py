@@ -1,7 +1,5 @@
 """`/categorize`: overrides the category of a directly modified model. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """`/deploy`: let a held merge into prod, or promote what is open and merge it; see `prod/actions/deploys`. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

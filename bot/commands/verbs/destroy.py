@@ -1,7 +1,5 @@
 """`/destroy`: drops the environment; `pulls/actions/environments` does it. Pure."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mergeplan.bot.commands.command import Command

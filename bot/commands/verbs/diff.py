@@ -1,7 +1,5 @@
 """`/diff`: compares the rows of the changed models with prod's. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.bot.budgets import diff_arguments

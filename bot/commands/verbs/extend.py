@@ -1,7 +1,5 @@
 """`/extend`: keeps the environment for some days more. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """`/help`: lists the commands. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """`/lineage`: lists what is made from a model or one of its columns. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.commands.command import parse_model
 from mergeplan.bot.commands.facts import require_plan
 from mergeplan.bot.commands.form import Form, Request, Start, ask_planner

@@ -1,7 +1,5 @@
 """`/ok-to-plan`: approves exactly one commit of a fork for planning. Pure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """`/plan`: plans again, or tries a promotion again. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

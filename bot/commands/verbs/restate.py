@@ -1,7 +1,5 @@
 """`/restate`: computes rows of the environment's own tables again. Pure."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import date

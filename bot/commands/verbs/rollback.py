@@ -1,7 +1,5 @@
 """`/rollback`: takes prod back to an earlier revision; `prod/actions/rollbacks` does it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """`/status`: shows the state of the pull request. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.commands.form import Form, Request, Start
 
 
@@ -11,9 +9,5 @@ def _start_command(request: Request) -> Start:
 
 
 STATUS = Form(
-    usage="/status",
-    does="shows the state of the pull request",
-    example="/status",
-    needs="read",
-    start=_start_command,
+    usage="/status", does="shows the state of the pull request", example="/status", needs="read", start=_start_command
 )

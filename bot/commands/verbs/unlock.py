@@ -1,7 +1,5 @@
 """`/unlock`: stops a promotion where it hangs; `prod/actions/promotions` does it. Pure."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from mergeplan.bot.commands.command import Command

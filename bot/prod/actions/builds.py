@@ -1,7 +1,5 @@
 """The first build of prod, or its adoption where the planner has it already."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from functools import partial

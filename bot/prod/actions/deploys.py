@@ -4,8 +4,6 @@ Each step is written down before it is done. Where the merge fails, or gives ano
 goes back to the revision before; what was merged then reaches prod as any merge does.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

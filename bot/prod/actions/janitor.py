@@ -1,7 +1,5 @@
 """The janitor's run: it drops what is unused."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Promotions of merges and pushes: planned and applied with the tree of a commit, and tried again while that helps."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from functools import partial

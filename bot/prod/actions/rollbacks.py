@@ -3,8 +3,6 @@
 What is begun is written down first, so that a process that dies is followed by one that goes on from there.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Steps of the prod branch that are not promoted by themselves: skipped, held, taken with a later one, or settled."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The end of a pull request's environment: it outlives the pull request, or is dropped."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import structlog

@@ -4,8 +4,6 @@ A group is the base branch with the pull requests that wait, the last of which i
 that the pull request's stays what its comment says; both share tables, and the merge that follows computes nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """`MakePlan`: the planner's run for one head, from its beginning to what GitHub shows of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Reasons to stop a run of the planner: a newer head, a close, a command."""
 
-from __future__ import annotations
-
 import time
 
 import structlog

@@ -1,7 +1,5 @@
 """The actions of a layer of a stack: it waits for the one below, says what it changes itself, and leaves the stack."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from functools import partial

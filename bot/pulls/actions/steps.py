@@ -1,7 +1,5 @@
 """The actions that change the record and little else."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
@@ -59,15 +57,14 @@ def hand_to_prod(current: PullPass) -> None:
     current.inbox.queue.wake(current.job.repository, 0)
 
 
-def carry_over(current: PullPass, record: PullRecord, prod: ProdRecord) -> bool:
-    """Keep the plan, of the head merged into prod's commit as it is now; False where a conflict needs another plan."""
+def carry_over(current: PullPass, record: PullRecord, prod: ProdRecord) -> None:
+    """Keep the plan, of the head merged into prod's commit as it is now; request another one where that conflicts."""
     base = prod.promoted_commit or record.base.sha
     merge = current.checkout.merge(base, record.head)
-    if not merge.commit:
+    if merge.commit:
+        current.update(partial(carry_plan_over, base=PlanBase(base, merge.tree, prod.revision)))
+    else:
         current.update(request_plan)
-        return False
-    current.update(partial(carry_plan_over, base=PlanBase(base, merge.tree, prod.revision)))
-    return True
 
 
 def open_revert(

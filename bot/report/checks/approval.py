@@ -1,7 +1,5 @@
 """`mergeplan / approval`: who must still agree, where the project has rules. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.records import AFTER_MERGE, PullRecord
 from mergeplan.bot.report.approval import approval_title, missing_lines
 from mergeplan.bot.report.checks.check import NOT_RUN, SEE_PLAN, Check, CheckView, fit_summary, fit_title

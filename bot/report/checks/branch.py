@@ -1,7 +1,5 @@
 """The check on a commit of a branch that has an environment of its own. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.report.checks.check import CheckView, fit_summary, make_annotations, running_view
 from mergeplan.bot.report.words import estimate_words, problem_line, promotion_summary, work_words
 from mergeplan.bot.results import PlannerOutcome

@@ -1,7 +1,5 @@
 """A check: its name, what it shows, and which of the commands that are offered now are its buttons. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterable
@@ -11,7 +9,8 @@ from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.markdown import CHECK_LIMIT, clip_text, fit_lines
 from mergeplan.bot.report.offers import Button, Offer
 from mergeplan.bot.report.shown import Shown
-from mergeplan.bot.results import Problem
+from mergeplan.bot.report.words import failure_title, problem_line
+from mergeplan.bot.results import PlannerOutcome, Problem
 
 ANNOTATIONS_MOST = 200
 TITLE_MOST = 140
@@ -74,6 +73,12 @@ class Check:
 
 def running_view(name: str, text: str, summary: str = "", status: str = "in_progress") -> CheckView:
     return CheckView(name, fit_title(text), clip_text(summary or RUNNING), status, "")
+
+
+def failure_view(name: str, outcome: PlannerOutcome, annotations: tuple[CheckAnnotation, ...]) -> CheckView:
+    title = failure_title(outcome)
+    summary = fit_summary("\n".join(map(problem_line, outcome.problems)) or f"{title}.")
+    return CheckView(name, title.replace("`", ""), summary, conclusion="failure", annotations=annotations)
 
 
 def make_annotations(problems: Iterable[Problem], level: str = "failure") -> tuple[CheckAnnotation, ...]:

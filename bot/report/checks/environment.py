@@ -1,7 +1,5 @@
 """`mergeplan / environment`: whether the tables of the pull request's environment are built. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.checks.check import (
     ANNOTATIONS_MOST,
@@ -11,6 +9,7 @@ from mergeplan.bot.report.checks.check import (
     Check,
     CheckAnnotation,
     CheckView,
+    failure_view,
     fit_summary,
     fit_title,
     make_annotations,
@@ -20,7 +19,7 @@ from mergeplan.bot.report.markdown import code
 from mergeplan.bot.report.models import computation_words, table_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import PLANNING
-from mergeplan.bot.report.words import cost_sentence, failure_title, problem_line, skip_summary, spark_link, work_words
+from mergeplan.bot.report.words import cost_sentence, skip_summary, spark_link, work_words
 from mergeplan.bot.results import PlannerOutcome, audit_subject, changes_nothing, unreported_audits
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.wording import count_noun
@@ -44,7 +43,8 @@ def environment_view(pull_view: Shown) -> CheckView:
     if outcome.failed or outcome.is_blocked:
         reason = "Unit tests failed." if outcome.failed else "The plan is blocked."
         return CheckView(NAME, "Not built", reason, conclusion=NOT_RUN)
-    return _failure_view(outcome)
+    annotations = make_annotations(outcome.problems) + _audit_annotations(outcome, "failure")
+    return failure_view(NAME, outcome, annotations)
 
 
 def progress_view(record: PullRecord) -> CheckView:
@@ -63,17 +63,6 @@ def _success_view(outcome: PlannerOutcome, plan: PlanView) -> CheckView:
     marks = _audit_annotations(outcome, "warning")
     text = fit_summary("\n".join([*filter(None, [skip_summary(plan)]), *lines]))
     return CheckView(NAME, fit_title(title), text, annotations=marks)
-
-
-def _failure_view(outcome: PlannerOutcome) -> CheckView:
-    lines = [problem_line(problem) for problem in outcome.problems] or [f"{failure_title(outcome)}."]
-    return CheckView(
-        NAME,
-        failure_title(outcome).replace("`", ""),
-        fit_summary("\n".join(lines)),
-        conclusion="failure",
-        annotations=make_annotations(outcome.problems) + _audit_annotations(outcome, "failure"),
-    )
 
 
 def _audit_annotations(outcome: PlannerOutcome, level: str) -> tuple[CheckAnnotation, ...]:

@@ -1,7 +1,5 @@
 """The key of a check on GitHub: it names the pull request, the check and the project. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from mergeplan.bot.projects import label_of, repository_of

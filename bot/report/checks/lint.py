@@ -1,7 +1,5 @@
 """`mergeplan / lint`: the rules of the linter. What breaks one stops the plan; a warning does not. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.report.checks.check import (
     NO_MODELS,
     NOT_RUN,

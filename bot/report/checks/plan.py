@@ -1,27 +1,17 @@
 """`mergeplan / plan`: whether the plan was made, what it changes and what it computes. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
 from mergeplan.bot.readers.impact import ReaderSummary
-from mergeplan.bot.report.checks.check import Check, CheckView, fit_summary, fit_title, make_annotations
+from mergeplan.bot.report.checks.check import Check, CheckView, failure_view, fit_summary, fit_title, make_annotations
 from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title, reader_blocks
 from mergeplan.bot.report.markdown import CHECK_LIMIT
 from mergeplan.bot.report.models import COMPUTED, TO_COMPUTE, model_table
 from mergeplan.bot.report.offers import Offer
 from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
-from mergeplan.bot.report.words import (
-    change_words,
-    failure_title,
-    open_words,
-    problem_line,
-    refusal_words,
-    skip_summary,
-    work_words,
-)
+from mergeplan.bot.report.words import change_words, open_words, refusal_words, skip_summary, work_words
 from mergeplan.bot.results import RULE_BROKEN, PlannerOutcome, changes_nothing, problems_of
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.wording import count_noun
@@ -47,14 +37,8 @@ def plan_view(pull_view: Shown) -> CheckView:
 
 def _failure_view(outcome: PlannerOutcome) -> CheckView:
     """Return the reason why there is no plan; the linter's own check annotates its rules."""
-    lines = [problem_line(problem) for problem in outcome.problems] or [f"{failure_title(outcome)}."]
-    return CheckView(
-        NAME,
-        failure_title(outcome).replace("`", ""),
-        fit_summary("\n".join(lines)),
-        conclusion="failure",
-        annotations=make_annotations(problem for problem in outcome.problems if problem.kind != RULE_BROKEN),
-    )
+    problems = [problem for problem in outcome.problems if problem.kind != RULE_BROKEN]
+    return failure_view(NAME, outcome, make_annotations(problems))
 
 
 def _models_view(outcome: PlannerOutcome, plan: PlanView, readers: Sequence[ReaderSummary]) -> CheckView:

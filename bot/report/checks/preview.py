@@ -1,7 +1,5 @@
 """What a merge into a branch would do to the environment that the branch has: a comment and a check. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

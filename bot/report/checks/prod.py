@@ -1,7 +1,5 @@
 """The promotion check on a commit of the prod branch that belongs to no pull request. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.report.approval import missing_lines
 from mergeplan.bot.report.checks.check import CheckView, fit_summary, fit_title, make_annotations, running_view

@@ -1,7 +1,5 @@
 """`mergeplan / promotion`: what a merge will change in prod, and after the merge what it changed. Pure."""
 
-from __future__ import annotations
-
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.report.approval import hold_lines
 from mergeplan.bot.report.checks.check import (

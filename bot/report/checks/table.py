@@ -1,7 +1,5 @@
 """The checks of a pull request, in one table, and what they show now. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.bot.records import PullRecord, PullState

@@ -1,7 +1,5 @@
 """`mergeplan / tests`: the project's unit tests. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mergeplan.bot.report.checks.check import (

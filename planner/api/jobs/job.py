@@ -1,7 +1,5 @@
 """A job: the request, its sender, and how far it has come."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from datetime import UTC, datetime
@@ -15,6 +13,7 @@ from mergeplan.planner.contract.base import Data, Maybe
 from mergeplan.planner.contract.lines import ErrorLine
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.result import ResultLine
+from mergeplan.planner.data_field import describe
 
 JOB_ID = re.compile(r"[0-9]{14}-[0-9a-f]{8}")
 
@@ -78,15 +77,15 @@ class JobRow(Data):
         description="`done`: it came to its end, and `result` says what of; `refused`: not allowed as things are; "
         "`interrupted`: its process ended without a result"
     )
-    environment: str = Field(default="", description='the environment that it is about, or `""`')
-    plan_id: str = Field(default="", description="of an apply: the plan; of a plan: its id, once it is made")
-    who: str = Field(default="", description="the sender: by the scope of the token, or `local`")
+    environment: str = describe("", 'the environment that it is about, or `""`')
+    plan_id: str = describe("", "of an apply: the plan; of a plan: its id, once it is made")
+    who: str = describe("", "the sender: by the scope of the token, or `local`")
     created_at: str = Field(description="when the request came")
-    started_at: str | None = Field(default=None, description="when its process began, or null")
-    ended_at: str | None = Field(default=None, description="when it ended, or null")
-    exit_code: int | None = Field(default=None, description="of its process; null where the server did not see it")
-    cancelled: bool = Field(default=False, description="a client has cancelled it")
-    request: dict[str, Any] = Field(default={}, description="the request's body, without defaults")
+    started_at: str | None = describe(None, "when its process began, or null")
+    ended_at: str | None = describe(None, "when it ended, or null")
+    exit_code: int | None = describe(None, "of its process; null where the server did not see it")
+    cancelled: bool = describe(False, "a client has cancelled it")
+    request: dict[str, Any] = describe({}, "the request's body, without defaults")
 
 
 class JobRecord(JobRow):
@@ -100,10 +99,10 @@ class JobRecord(JobRow):
 class JobView(JobRow):
     """A job, and what it came to."""
 
-    events: int = Field(default=0, description="how many JSON lines there are so far: ids of its event stream")
-    plan: Maybe[PlanView] = Field(default=None, description="the plan, of a job that makes or applies one")
-    result: Maybe[ResultLine] = Field(default=None, description="the last of its [JSON lines](json.md)")
-    errors: tuple[ErrorLine, ...] = Field(default=(), description="its lines `error`")
+    events: int = describe(0, "how many JSON lines there are so far: ids of its event stream")
+    plan: Maybe[PlanView] = describe(None, "the plan, of a job that makes or applies one")
+    result: Maybe[ResultLine] = describe(None, "the last of its [JSON lines](json.md)")
+    errors: tuple[ErrorLine, ...] = describe((), "its lines `error`")
 
 
 class JobPage(Data):

@@ -3,8 +3,6 @@
 The process of a job writes its journal itself, so that it goes on when the server is killed.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -117,10 +115,13 @@ class Journal:
 
 
 def _parse_line(text: bytes) -> Line | None:
+    words = (b'"event":"plan"', b'"event":"error"', b'"event":"result"')
+    return parse_line(text) if any(word in text for word in words) else None
+
+
+def parse_line(text: bytes) -> Line | None:
     """Parse a line; None for other text, because the process of a job may print beside its lines."""
     if not text.startswith(b"{"):
-        return None
-    if not any(word in text for word in (b'"event":"plan"', b'"event":"error"', b'"event":"result"')):
         return None
     try:
         return read_line(text)

@@ -3,8 +3,6 @@
 An option stands as `--name=value`, and what a name stands for comes after `--`: no value is taken for an option.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
@@ -15,6 +13,7 @@ from mergeplan.planner.api.jobs.job import JobKind
 from mergeplan.planner.api.jobs.store import JobRequest
 from mergeplan.planner.api.names import Date, EnvironmentName, Name, Sql, Word
 from mergeplan.planner.contract.base import Detail
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.snapshot.environment import PROD
 
@@ -25,44 +24,44 @@ Category = Literal["breaking", "non-breaking", "forward-only", "reset"]
 class Note(Closed):
     """A request with a reason, which stands in the environment's history."""
 
-    note: Word = Field(default="", description="why, for the environment's history")
+    note: Word = describe("", "why, for the environment's history")
 
 
 class PlanBody(Closed):
     """What is planned."""
 
-    environment: EnvironmentName = Field(default="", description='what is planned; `""`: as the project says, or prod')
-    start: Date | None = Field(default=None, description="compute from this day on only")
-    end: Date | None = Field(default=None, description="compute up to and including this day only")
-    execution_time: Date | None = Field(default=None, description="plan as if it were this moment")
+    environment: EnvironmentName = describe("", 'what is planned; `""`: as the project says, or prod')
+    start: Date | None = describe(None, "compute from this day on only")
+    end: Date | None = describe(None, "compute up to and including this day only")
+    execution_time: Date | None = describe(None, "plan as if it were this moment")
     categories: dict[Name, Category] = Field(default={}, max_length=1000, description="of changed models, by name")
-    forward_only: bool = Field(default=False, description="keep the rows of all changed models")
-    effective_from: Date | None = Field(default=None, description="with `forward_only`: recompute from this day on")
-    enable_preview: bool | None = Field(default=None, description="fill previews of forward-only changes")
-    allow_destructive: Selectors = Field(default=(), description="models whose change may drop columns")
-    allow_additive: Selectors = Field(default=(), description="models whose forward-only change may add columns")
-    select: Selectors = Field(default=(), description="plan the changes of these models only")
-    backfill: Selectors = Field(default=(), description="compute only these, and what is upstream")
+    forward_only: bool = describe(False, "keep the rows of all changed models")
+    effective_from: Date | None = describe(None, "with `forward_only`: recompute from this day on")
+    enable_preview: bool | None = describe(None, "fill previews of forward-only changes")
+    allow_destructive: Selectors = describe((), "models whose change may drop columns")
+    allow_additive: Selectors = describe((), "models whose forward-only change may add columns")
+    select: Selectors = describe((), "plan the changes of these models only")
+    backfill: Selectors = describe((), "compute only these, and what is upstream")
     min_intervals: int = Field(default=0, ge=0, le=100_000, description="recompute at least so many intervals")
-    no_gaps: bool = Field(default=False, description="refuse a new table with gaps that the current one does not have")
-    skip_backfill: bool = Field(default=False, description="create tables and views, and leave new tables empty")
-    empty_backfill: bool = Field(default=False, description="leave new tables empty, and count them as loaded")
-    include_unmodified: bool = Field(default=False, description="give the environment a view of every model")
-    ignore_cron: bool = Field(default=False, description="compute up to now, whenever models are due")
-    refresh: bool = Field(default=False, description="ask Spark whether views and tables are still there")
-    skip_tests: bool = Field(default=False, description="do not run the unit tests first")
-    rerun_tests: bool = Field(default=False, description="also run the unit tests that have not changed")
-    skip_linter: bool = Field(default=False, description="do not run the linter first")
-    strict: bool = Field(default=False, description="plan nothing if a model cannot be opened")
+    no_gaps: bool = describe(False, "refuse a new table with gaps that the current one does not have")
+    skip_backfill: bool = describe(False, "create tables and views, and leave new tables empty")
+    empty_backfill: bool = describe(False, "leave new tables empty, and count them as loaded")
+    include_unmodified: bool = describe(False, "give the environment a view of every model")
+    ignore_cron: bool = describe(False, "compute up to now, whenever models are due")
+    refresh: bool = describe(False, "ask Spark whether views and tables are still there")
+    skip_tests: bool = describe(False, "do not run the unit tests first")
+    rerun_tests: bool = describe(False, "also run the unit tests that have not changed")
+    skip_linter: bool = describe(False, "do not run the linter first")
+    strict: bool = describe(False, "plan nothing if a model cannot be opened")
 
 
 class RestatementBody(Closed):
     """What is computed again."""
 
     models: Selectors = Field(min_length=1, description="selectors of models to recompute, with all downstream")
-    environment: EnvironmentName = Field(default=PROD, description="where")
-    start: Date | None = Field(default=None, description="from this day on only")
-    end: Date | None = Field(default=None, description="up to and including this day only")
+    environment: EnvironmentName = describe(PROD, "where")
+    start: Date | None = describe(None, "from this day on only")
+    end: Date | None = describe(None, "up to and including this day only")
 
 
 class ApplyBody(Note):
@@ -72,11 +71,11 @@ class ApplyBody(Note):
 class RunBody(Note):
     """What runs."""
 
-    environment: EnvironmentName = Field(default=PROD, description="which environment")
-    start: Date | None = Field(default=None, description="compute from this day on only")
-    end: Date | None = Field(default=None, description="compute up to and including this day only")
-    select: Selectors = Field(default=(), description="only these models, and what they read")
-    ignore_cron: bool = Field(default=False, description="compute up to now, whenever models are due")
+    environment: EnvironmentName = describe(PROD, "which environment")
+    start: Date | None = describe(None, "compute from this day on only")
+    end: Date | None = describe(None, "compute up to and including this day only")
+    select: Selectors = describe((), "only these models, and what they read")
+    ignore_cron: bool = describe(False, "compute up to now, whenever models are due")
 
 
 class RollbackBody(Note):
@@ -88,10 +87,10 @@ class RollbackBody(Note):
 class AuditBody(Closed):
     """Which audits run, and on which rows."""
 
-    environment: EnvironmentName = Field(default=PROD, description="whose tables")
-    select: Selectors = Field(default=(), description="only these models' audits")
-    start: Date | None = Field(default=None, description="look at rows from this day on only")
-    end: Date | None = Field(default=None, description="look at rows up to and including this day only")
+    environment: EnvironmentName = describe(PROD, "whose tables")
+    select: Selectors = describe((), "only these models' audits")
+    start: Date | None = describe(None, "look at rows from this day on only")
+    end: Date | None = describe(None, "look at rows up to and including this day only")
 
 
 class TestBody(Closed):
@@ -99,8 +98,8 @@ class TestBody(Closed):
 
     __test__ = False  # pytest must not collect it
 
-    names: Selectors = Field(default=(), description="tests, models, files or FILE::TEST, also as globs; none: all")
-    patterns: Selectors = Field(default=(), description="what their names contain or match")
+    names: Selectors = describe((), "tests, models, files or FILE::TEST, also as globs; none: all")
+    patterns: Selectors = describe((), "what their names contain or match")
 
 
 class TableDiffBody(Closed):
@@ -108,10 +107,10 @@ class TableDiffBody(Closed):
 
     first: Name = Field(description="an environment, or a table with its schema")
     second: Name = Field(description="another one")
-    model: Name | None = Field(default=None, description="the model, of two environments")
+    model: Name | None = describe(None, "the model, of two environments")
     on: tuple[Name, ...] = Field(default=(), max_length=50, description="the key's columns; else the model's grain")
     skip: tuple[Name, ...] = Field(default=(), max_length=500, description="columns not to compare")
-    where: Sql = Field(default="", description="only rows for which this holds: it needs the scope `apply`")
+    where: Sql = describe("", "only rows for which this holds: it needs the scope `apply`")
     samples: int = Field(default=0, ge=0, le=20, description="how many rows of each sort are shown, masked")
 
 
@@ -120,8 +119,8 @@ class DataDiffBody(Closed):
 
     environment: EnvironmentName = Field(min_length=1, description="the environment")
     models: tuple[Name, ...] = Field(default=(), max_length=200, description="only these models; none: all that differ")
-    detail: Detail = Field(default="counts", description="how much is shown; samples are masked")
-    where: Sql = Field(default="", description="only rows for which this holds: it needs the scope `apply`")
+    detail: Detail = describe("counts", "how much is shown; samples are masked")
+    where: Sql = describe("", "only rows for which this holds: it needs the scope `apply`")
 
 
 class PhysicalPlanBody(Closed):
@@ -134,9 +133,9 @@ class EvaluationBody(Closed):
     """What rows of a model's query are fetched."""
 
     model: Name = Field(description="the model, which has a query")
-    start: Date | None = Field(default=None, description="as if computing from this day")
-    end: Date | None = Field(default=None, description="as if computing up to and including this day")
-    execution_time: Date | None = Field(default=None, description="as if it were this moment")
+    start: Date | None = describe(None, "as if computing from this day")
+    end: Date | None = describe(None, "as if computing up to and including this day")
+    execution_time: Date | None = describe(None, "as if it were this moment")
     limit: int = Field(default=100, ge=1, le=1000, description="how many rows at most")
 
 

@@ -1,7 +1,5 @@
 """The results of audits and unit tests, read from the journals: they are there as long as their jobs are kept."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from typing import Literal
@@ -13,6 +11,7 @@ from mergeplan.planner.api.jobs.store import JobStore
 from mergeplan.planner.contract.base import Data
 from mergeplan.planner.contract.lines import AuditLine, TestLine
 from mergeplan.planner.contract.wire import read_line
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.errors import RequestError
 
 CheckSort = Literal["audit", "test"]
@@ -27,15 +26,15 @@ class CheckResult(Data):
 
     sort: CheckSort = Field(description="`audit` or `test`")
     name: str = Field(description="the audit or the test")
-    model: str = Field(default="", description='the model, `""` of a test and of a standalone audit')
-    environment: str = Field(default="", description="whose tables were looked at")
+    model: str = describe("", 'the model, `""` of a test and of a standalone audit')
+    environment: str = describe("", "whose tables were looked at")
     ok: bool = Field(description="it found nothing wrong")
-    blocking: bool = Field(default=True, description="what it finds stops a plan")
-    count: int = Field(default=0, description="how many rows an audit found")
-    unchanged: bool = Field(default=False, description="a test that did not run: nothing changed since it passed")
-    message: str = Field(default="", description="of a test that failed: how the rows differ")
-    path: str = Field(default="", description="the file that names it")
-    line: int = Field(default=0, description="its line")
+    blocking: bool = describe(True, "what it finds stops a plan")
+    count: int = describe(0, "how many rows an audit found")
+    unchanged: bool = describe(False, "a test that did not run: nothing changed since it passed")
+    message: str = describe("", "of a test that failed: how the rows differ")
+    path: str = describe("", "the file that names it")
+    line: int = describe(0, "its line")
     job: str = Field(description="the job in which it ran")
     at: str = Field(description="when that job ended")
 

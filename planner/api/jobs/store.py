@@ -1,7 +1,5 @@
 """The jobs of one project: kept in files, started in turn, watched, cancelled, taken over from a server that died."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import shutil

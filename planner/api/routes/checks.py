@@ -1,7 +1,5 @@
 """/audits and /tests: what there is of them, and what they found the last times."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -12,6 +10,7 @@ from mergeplan.planner.api.context import Closed, Context, NoQuery, require_scop
 from mergeplan.planner.api.jobs.results import CheckResult
 from mergeplan.planner.api.names import EnvironmentName, Word
 from mergeplan.planner.contract.base import Data
+from mergeplan.planner.data_field import describe
 
 router = APIRouter(tags=["checks"], dependencies=[require_scope(Scope.READ)])
 MOST = 1000
@@ -20,10 +19,10 @@ MOST = 1000
 class HistoryQuery(Closed):
     """Which results are listed."""
 
-    name: Word = Field(default="", description="of the audit or test of this name")
-    model: Word = Field(default="", description="of this model; an audit's")
-    environment: EnvironmentName = Field(default="", description="of this environment; an audit's")
-    failed: bool = Field(default=False, description="only what found something wrong")
+    name: Word = describe("", "of the audit or test of this name")
+    model: Word = describe("", "of this model; an audit's")
+    environment: EnvironmentName = describe("", "of this environment; an audit's")
+    failed: bool = describe(False, "only what found something wrong")
     limit: int = Field(default=100, ge=1, le=MOST, description="how many a page has at most")
     offset: int = Field(default=0, ge=0, le=1_000_000, description="how many come before the page")
 
@@ -42,9 +41,9 @@ class CheckRow(Data):
 
     name: str = Field(description="the audit or test")
     model: str = Field(description="its model; `@` and the name of a macro for a test of one")
-    path: str = Field(default="", description="the file of a test")
-    line: int = Field(default=0, description="its line")
-    last: CheckResult | None = Field(default=None, description="what it found last; null: no job ran it that is kept")
+    path: str = describe("", "the file of a test")
+    line: int = describe(0, "its line")
+    last: CheckResult | None = describe(None, "what it found last; null: no job ran it that is kept")
 
 
 class CheckList(Data):

@@ -1,7 +1,5 @@
 """/environments: what there is, what it has shown so far, and how the files differ from it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
@@ -16,6 +14,7 @@ from mergeplan.planner.contract.from_history import environment_row, revision_ro
 from mergeplan.planner.contract.from_plan import diff_row, plan_view
 from mergeplan.planner.contract.history import RevisionRow, RollbackView
 from mergeplan.planner.contract.result import DiffRow, EnvironmentRow
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.session.use_cases.diff import plan_difference
 from mergeplan.planner.session.use_cases.environments import plan_rollback
 from mergeplan.planner.session.workspace import Workspace
@@ -66,7 +65,7 @@ class RollbackAnswer(Data):
     """What a rollback would do; nothing was changed."""
 
     possible: bool = Field(description="false: `refusal` says why not")
-    refusal: str = Field(default="", description="why it cannot be done")
+    refusal: str = describe("", "why it cannot be done")
     rollback: RollbackView = Field(description="what it would do")
 
 

@@ -1,7 +1,5 @@
 """/files: the project's files as they are; they are written only where the server was started with `--edit`."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Annotated
 
@@ -13,6 +11,7 @@ from mergeplan.planner.api.context import ApiContext, Closed, Context, NoQuery, 
 from mergeplan.planner.api.files import LARGEST, FileText, delete_file, list_files, read_file, write_file
 from mergeplan.planner.api.problems import ApiError, problem_responses
 from mergeplan.planner.contract.base import Data, Names
+from mergeplan.planner.data_field import describe
 
 router = APIRouter(tags=["files"], dependencies=[require_scope(Scope.READ, Mode.PLAN)])
 FilePath = Annotated[str, Path(max_length=500, description="the file, from the project's folder")]
@@ -39,7 +38,7 @@ class FileBody(Closed):
     """What a file is to say."""
 
     content: str = Field(max_length=LARGEST, description="its text")
-    expected: Digest | None = Field(default=None, description="the `digest` of what it replaces; null: it is new")
+    expected: Digest | None = describe(None, "the `digest` of what it replaces; null: it is new")
 
 
 class DeleteQuery(Closed):

@@ -1,7 +1,5 @@
 """/jobs: what was done and is being done, its events, and how it is cancelled."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -15,6 +13,7 @@ from mergeplan.planner.api.events import MEDIA_TYPE, OPEN_MOST
 from mergeplan.planner.api.jobs.job import JOB_ID, JobKind, JobPage, JobRecord, JobRow, JobView
 from mergeplan.planner.api.names import EnvironmentName
 from mergeplan.planner.api.problems import ApiError, Conflict, NotFound, problem_responses
+from mergeplan.planner.data_field import describe
 
 READS = require_scope(Scope.READ, Mode.PLAN)
 router = APIRouter(tags=["jobs"], dependencies=[READS])
@@ -29,8 +28,8 @@ EVENTS: dict[int | str, dict[str, Any]] = problem_responses(429) | {
 class JobsQuery(Closed):
     """Which jobs are listed."""
 
-    kind: JobKind | None = Field(default=None, description="of this kind")
-    environment: EnvironmentName = Field(default="", description="about this environment")
+    kind: JobKind | None = describe(None, "of this kind")
+    environment: EnvironmentName = describe("", "about this environment")
     limit: int = Field(default=50, ge=1, le=200, description="how many a page has at most")
     offset: int = Field(default=0, ge=0, le=1_000_000, description="how many come before the page")
 

@@ -1,7 +1,5 @@
 """/lineage: what a model or a column is made from, what is made from it, and what decides its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -17,6 +15,7 @@ from mergeplan.planner.contract.base import Data, Direction, Names
 from mergeplan.planner.contract.catalog import CatalogModelRow
 from mergeplan.planner.contract.from_tables import lineage_result
 from mergeplan.planner.contract.tables import LineageEdge, LineageNode, Unfollowed
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.session.use_cases.lineage import find_lineage
 
@@ -27,7 +26,7 @@ MOST = 2000
 class ModelLineageQuery(Closed):
     """How far a model is followed."""
 
-    direction: Direction = Field(default="upstream", description="where to")
+    direction: Direction = describe("upstream", "where to")
     depth: int = Field(default=50, ge=1, le=1000, description="how many steps")
     limit: int = Field(default=500, ge=1, le=MOST, description="how many models at most, the nearest first")
 
@@ -35,7 +34,7 @@ class ModelLineageQuery(Closed):
 class ColumnLineageQuery(Closed):
     """Where a column is followed."""
 
-    direction: Direction = Field(default="upstream", description="where to")
+    direction: Direction = describe("upstream", "where to")
     limit: int = Field(default=500, ge=1, le=MOST, description="how many edges of each sort at most")
 
 
@@ -43,9 +42,9 @@ class RelatedModel(Data):
     """A model or table that is reached."""
 
     name: str = Field(description="the model")
-    kind: str | None = Field(default=None, description="its kind; null: a table that no file declares")
+    kind: str | None = describe(None, "its kind; null: a table that no file declares")
     depth: int = Field(description="how many steps away: 0 is the model itself")
-    parents: Names = Field(default=(), description="the tables that it reads")
+    parents: Names = describe((), "the tables that it reads")
 
 
 class ModelLineage(Data):
@@ -54,7 +53,7 @@ class ModelLineage(Data):
     model: str = Field(description="the model")
     direction: Direction = Field(description="where it was followed to")
     models: tuple[RelatedModel, ...] = Field(description="those that are reached, the nearest first")
-    more: bool = Field(default=False, description="there are more than `limit`, or beyond `depth`")
+    more: bool = describe(False, "there are more than `limit`, or beyond `depth`")
 
 
 class ColumnLineage(Data):
@@ -67,7 +66,7 @@ class ColumnLineage(Data):
     values: tuple[LineageEdge, ...] = Field(description="what goes into values")
     rows: tuple[LineageEdge, ...] = Field(description="what decides which rows there are")
     unfollowed: tuple[Unfollowed, ...] = Field(description="each query that cannot be followed column by column")
-    more: bool = Field(default=False, description="there are more than `limit`")
+    more: bool = describe(False, "there are more than `limit`")
 
 
 @router.get("/lineage/{model}", summary="Follow a model", responses=problem_responses(404))

@@ -1,7 +1,5 @@
 """/models: the models of the project, and one of them with all that is known of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
@@ -16,6 +14,7 @@ from mergeplan.planner.api.names import EnvironmentName, Name, Word
 from mergeplan.planner.api.problems import NotFound, problem_responses
 from mergeplan.planner.contract.base import Data, Names
 from mergeplan.planner.contract.catalog import CatalogModelRow
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
@@ -40,12 +39,12 @@ def answer_with_etag(request: Request, made_from: str, make: Callable[[], BaseMo
 class ModelsQuery(Closed):
     """Which models are listed."""
 
-    q: Word = Field(default="", description="words that name, owner, tags, description or columns hold, all of them")
-    select: Word = Field(default="", description="a selector: `shop.*`, `tag:finance`, `+shop.orders`, `shop.orders+`")
-    owner: Word = Field(default="", description="exactly this owner")
-    tag: Word = Field(default="", description="with this tag")
-    kind: Word = Field(default="", description="of this kind, such as `FULL`")
-    environment: EnvironmentName = Field(default=PROD, description="beside which the files are read")
+    q: Word = describe("", "words that name, owner, tags, description or columns hold, all of them")
+    select: Word = describe("", "a selector: `shop.*`, `tag:finance`, `+shop.orders`, `shop.orders+`")
+    owner: Word = describe("", "exactly this owner")
+    tag: Word = describe("", "with this tag")
+    kind: Word = describe("", "of this kind, such as `FULL`")
+    environment: EnvironmentName = describe(PROD, "beside which the files are read")
     limit: int = Field(default=50, ge=1, le=MOST, description="how many models a page has at most")
     offset: int = Field(default=0, ge=0, le=1_000_000, description="how many come before the page")
 
@@ -53,7 +52,7 @@ class ModelsQuery(Closed):
 class OneQuery(Closed):
     """Beside which environment a model is read."""
 
-    environment: EnvironmentName = Field(default=PROD, description="beside which the files are read")
+    environment: EnvironmentName = describe(PROD, "beside which the files are read")
 
 
 class ModelSummary(Data):
@@ -61,15 +60,15 @@ class ModelSummary(Data):
 
     name: str = Field(description="the model")
     kind: str = Field(description="its kind")
-    owner: str = Field(default="", description="who owns it")
-    description: str = Field(default="", description="what its file says of it")
-    tags: Names = Field(default=(), description="its tags")
-    path: str = Field(default="", description="its file")
-    line: int = Field(default=0, description="its line")
-    schedule: str = Field(default="", description='its cron, with the time zone; `""`: it is not scheduled')
-    columns: int | None = Field(default=None, description="how many it has; null: not known without Spark")
-    parents: int = Field(default=0, description="how many tables it reads")
-    readers: int = Field(default=0, description="how many models read it")
+    owner: str = describe("", "who owns it")
+    description: str = describe("", "what its file says of it")
+    tags: Names = describe((), "its tags")
+    path: str = describe("", "its file")
+    line: int = describe(0, "its line")
+    schedule: str = describe("", 'its cron, with the time zone; `""`: it is not scheduled')
+    columns: int | None = describe(None, "how many it has; null: not known without Spark")
+    parents: int = describe(0, "how many tables it reads")
+    readers: int = describe(0, "how many models read it")
     state: ModelState = Field(description="beside the environment: as it is there, edited since, or not there")
 
 
@@ -81,7 +80,7 @@ class ModelPage(Data):
     limit: int = Field(description="how many a page has at most")
     offset: int = Field(description="how many come before this page")
     models: tuple[ModelSummary, ...] = Field(description="the models")
-    unopened: Names = Field(default=(), description="files that cannot be opened: their models are not in the list")
+    unopened: Names = describe((), "files that cannot be opened: their models are not in the list")
 
 
 class ModelVersion(Data):
@@ -89,13 +88,13 @@ class ModelVersion(Data):
 
     environment: str = Field(description="the environment")
     version: str = Field(description="of the table")
-    table: str = Field(default="", description='the physical table, `""` of a model without one')
+    table: str = describe("", 'the physical table, `""` of a model without one')
 
 
 class ModelView(CatalogModelRow):
     """A model, and which environments have which version of it."""
 
-    versions: tuple[ModelVersion, ...] = Field(default=(), description="in each environment that has it")
+    versions: tuple[ModelVersion, ...] = describe((), "in each environment that has it")
 
 
 @router.get("/models", summary="List models", response_model=ModelPage, responses=NOT_MODIFIED)
@@ -106,10 +105,7 @@ def list_models(request: Request, context: Context, query: Annotated[ModelsQuery
 
 
 @router.get(
-    "/models/{name}",
-    summary="Show a model",
-    response_model=ModelView,
-    responses=NOT_MODIFIED | problem_responses(404),
+    "/models/{name}", summary="Show a model", response_model=ModelView, responses=NOT_MODIFIED | problem_responses(404)
 )
 def show_model(
     request: Request, context: Context, name: Annotated[Name, Path()], query: Annotated[OneQuery, Query()]

@@ -1,7 +1,5 @@
 """/plans: plans as resources: made, shown, applied as they were shown, cancelled."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response

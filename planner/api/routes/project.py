@@ -1,7 +1,5 @@
 """The project as a whole: meta, modules, lint, render, format."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
@@ -19,6 +17,7 @@ from mergeplan.planner.contract.base import VERSION, Data, Names
 from mergeplan.planner.contract.from_events import lint_line
 from mergeplan.planner.contract.lines import LintLine
 from mergeplan.planner.contract.result import FormatResult, LeftFile
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.parsing.sql.tokens import parse_dialect
 from mergeplan.planner.project.sql_files import open_sql_files, style_of
 from mergeplan.planner.session.moments import parse_moment
@@ -68,12 +67,12 @@ class LintAnswer(Data):
 class RenderQuery(Closed):
     """What is filled in."""
 
-    start: Date | None = Field(default=None, description="as if computing from this day")
-    end: Date | None = Field(default=None, description="as if computing up to and including this day")
-    execution_time: Date | None = Field(default=None, description="as if it were this moment")
+    start: Date | None = describe(None, "as if computing from this day")
+    end: Date | None = describe(None, "as if computing up to and including this day")
+    execution_time: Date | None = describe(None, "as if it were this moment")
     expand: list[Name] = Field(default=[], max_length=100, description="models whose queries replace their names")
-    dialect: Name = Field(default="spark", description="write it in another SQL dialect; it runs as Spark SQL")
-    pretty: bool = Field(default=True, description="with lines and indentation")
+    dialect: Name = describe("spark", "write it in another SQL dialect; it runs as Spark SQL")
+    pretty: bool = describe(True, "with lines and indentation")
 
 
 class RenderAnswer(Data):

@@ -1,7 +1,5 @@
 """Everything else that is done as a job: runs, rollbacks, audits, unit tests, diffs, evaluations."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response

@@ -1,1 +1,1 @@
-"""Audits during an apply: their order, external tables, new and standalone audits."""
+"""Audits during an apply: external tables, new and standalone audits."""

@@ -4,8 +4,6 @@ The audits of a table that another plan built ran in that plan. The audits on wh
 not run there.
 """
 
-from __future__ import annotations
-
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.work import Failure, audit_failure
 from mergeplan.planner.apply.context import ApplyContext

@@ -1,7 +1,5 @@
 """Recording of each audit's result as it is reported."""
 
-from __future__ import annotations
-
 from mergeplan.planner.apply.events import AuditRan, Emit, Event
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.state.passed.audit_results import RecordedAudit

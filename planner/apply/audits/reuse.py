@@ -5,8 +5,6 @@ reads, and on Spark's settings. The audit runs in case of doubt: if it reads a v
 version, or if chance, the clock, the order of rows or a function that is not Spark's own plays a part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ An audit runs when a table that it reads was written, and otherwise once for eac
 the tables of its pull request, runs none of them again. In a run an audit waits for the ticks of its own cron.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 from mergeplan.planner.apply.backfill.layout import Layout

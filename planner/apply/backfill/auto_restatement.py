@@ -3,8 +3,6 @@
 The forgotten time is missing, so the run that follows computes it, with all models downstream.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -33,16 +31,14 @@ def due_to_restate(
     return tuple(names)
 
 
-def restate_due(
-    environment: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit
-) -> tuple[str, ...]:
-    """Forget the last units of each model whose restatement is due, in one transaction each; return the models.
+def restate_due(environment: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit) -> None:
+    """Forget the last units of each model whose restatement is due, in one transaction each.
 
     A table that prod shows too is left to prod's own run.
     """
     automatic = {s.table for s in environment.snapshots.values() if s.model.policy.auto_restatement_cron is not None}
     if not automatic:
-        return ()
+        return
     restated = []
     for name in due_to_restate(
         environment.snapshots, store.restatements.last_restated(environment.name, automatic), now
@@ -54,7 +50,6 @@ def restate_due(
             restated.append(name)
     if restated:
         emit(RestatedThemselves(tuple(restated)))
-    return tuple(restated)
 
 
 def _plan_restatement(environment: Environment, store: StateStore, name: str, now: datetime) -> Plan | None:

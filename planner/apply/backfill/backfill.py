@@ -1,14 +1,11 @@
 """Backfill: filling tables with the rows they lack, parents first and several models at once."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
 from graphlib import TopologicalSorter
 
-from mergeplan.planner.apply.audits.audit_order import add_audit_parents
 from mergeplan.planner.apply.audits.reuse import AuditReuse, run_kept_audits
 from mergeplan.planner.apply.backfill.fill_table import TableWriter
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
@@ -18,7 +15,7 @@ from mergeplan.planner.apply.events import AuditRan, ModelFailed, ModelSkipped, 
 from mergeplan.planner.checks.audits import read_by_audits, run_audits
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Cancelled, LeaseHeld, MergeplanError, PlanMoved, SparkUnavailable
-from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.graph import graph_of, reach_names
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
 from mergeplan.planner.plan.build import Plan
@@ -179,3 +176,22 @@ def spark_ui(connection: ConnectionConfig, engine: Engine) -> str:
     if APPLICATION not in address:
         return address
     return address.replace(APPLICATION, str(engine.fetch("SET spark.app.id").rows[0][1]))
+
+
+def add_audit_parents(
+    parents: Mapping[str, tuple[str, ...]], read: Mapping[str, Collection[str]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the parents of each model, and after them the models that its audits read.
+
+    A model that comes after the audited model itself is left out: its rows are made of that model's.
+    """
+    all_parents = dict(parents)
+    for name in sorted(read.keys() & parents.keys()):
+        for audit_parent in sorted(read[name]):
+            if (
+                audit_parent in parents
+                and audit_parent not in all_parents[name]
+                and name not in reach_names([audit_parent], all_parents)
+            ):
+                all_parents[name] = (*all_parents[name], audit_parent)
+    return all_parents

@@ -1,7 +1,5 @@
 """`before_all` and `after_all` of config.yaml: statements that run around the application of a plan."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Mark the intervals of a restatement as missing in one transaction, while no process writes the tables."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from datetime import datetime
 

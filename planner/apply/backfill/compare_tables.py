@@ -1,7 +1,5 @@
 """Compare a rebuilt table with the one it replaces by hashes of their rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mergeplan.planner.apply.physical_tables import physical_table, table_lease

@@ -1,7 +1,5 @@
 """Creation of physical tables: empty ones, or over the files of those that a forward-only change replaces."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The cost of a plan: estimated from earlier batches of its tables, and the bytes that its queries would read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 

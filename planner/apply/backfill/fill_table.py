@@ -4,8 +4,6 @@ A batch is recorded only after its rows are committed and its blocking audits ha
 and a batch that a crash interrupts in between is written again.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping

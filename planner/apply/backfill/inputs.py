@@ -5,8 +5,6 @@ by the same query over the same tables, already holds its rows. Our tables have 
 version that their format gives them.
 """
 
-from __future__ import annotations
-
 from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import QueryError

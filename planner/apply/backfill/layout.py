@@ -1,7 +1,5 @@
 """Layouts: the physical table that each model of an environment reads and writes, and its query over them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager

@@ -1,7 +1,5 @@
 """The columns of a table before it exists: those of a dry run of its query, as the model declares them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sqlglot import exp

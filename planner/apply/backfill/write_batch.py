@@ -1,7 +1,5 @@
 """Writing of one batch as the kind of its model says; a repeated write leaves the table like the first one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace

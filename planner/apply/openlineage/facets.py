@@ -1,7 +1,5 @@
 """Datasets, jobs, runs and facets of OpenLineage as JSON data. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

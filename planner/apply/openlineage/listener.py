@@ -1,7 +1,5 @@
 """OpenLineage's run events from the events of applying a plan: one run for each model, and one for the plan."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Transports of OpenLineage events: a file, or a server over HTTP, on a separate thread. They never fail a plan."""
 
-from __future__ import annotations
-
 import json
 import queue
 import threading

@@ -4,8 +4,6 @@ A killed run may continue in a Spark that is not its own, and its last commit co
 that commit and is refused by the format. The commit names its batch, so that a repeated one begins where that one did.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -3,8 +3,6 @@
 Views that others made are replaced only on request (`promotion.replaces_views`, or an adoption), and never dropped.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

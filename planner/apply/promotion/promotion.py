@@ -1,7 +1,5 @@
 """Promotion: an environment's new map in one transaction, then its views, so that a crash loses neither."""
 
-from __future__ import annotations
-
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -30,13 +28,7 @@ class Wanted:
 
 
 def promote_views(
-    store: StateStore,
-    engine: Engine,
-    lease: Lease,
-    request: Wanted,
-    *,
-    emit: Emit,
-    pool: Executor | None = None,
+    store: StateStore, engine: Engine, lease: Lease, request: Wanted, *, emit: Emit, pool: Executor | None = None
 ) -> Promoted:
     """Make the environment show `new` in place of `old`: all of it or nothing; `pool` is as in `carry_out`.
 

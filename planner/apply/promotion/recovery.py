@@ -1,7 +1,5 @@
 """Promotions that a crash left pending: finished, or undone if they cannot be finished."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 

@@ -64,9 +64,9 @@ def carry_out(
     return _finish_promotion(swap)
 
 
-def resume_promotion(store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> Promoted:
+def resume_promotion(store: StateStore, engine: Engine, lease: Lease, promotion: Promotion, emit: Emit) -> None:
     """Finish a promotion that another process began, as `carry_out` does, without knowing what its views show."""
-    return _finish_promotion(_ViewSwap(store, engine, lease, promotion, emit))
+    _finish_promotion(_ViewSwap(store, engine, lease, promotion, emit))
 
 
 def _finish_promotion(swap: _ViewSwap) -> Promoted:

@@ -5,8 +5,6 @@ view up once for all places in which a query reads it, directly or through other
 positions. Its row is a constant, so that the optimizer reads only the table that counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from mergeplan.planner.engine.protocol import Engine

@@ -1,9 +1,8 @@
 """A plan's claims checked by Spark, in rounds, because a new table's columns are known only after its own query."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from mergeplan.planner.apply.witness.stand_ins import ColumnsUnknown, StandIns
 from mergeplan.planner.apply.witness.stored_columns import find_planned_columns, list_declared_columns
@@ -11,16 +10,16 @@ from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, Qu
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.plan.category.later_form import RULE as LATER_FORM
 from mergeplan.planner.plan.category.later_form import first_form
+from mergeplan.planner.plan.category.reasons import format_names
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.witness.check import Check, CheckState
 from mergeplan.planner.plan.witness.claims import Claim
-from mergeplan.planner.wording import join_names
 
 Ask = Callable[[Analysis], Sequence[PairResult]]
 CODE = "a Python model has no query"
 AGREES = Check(CheckState.AGREES)
 UNKNOWN = Check(CheckState.DISAGREES, "The columns of its inputs are not known, so Spark could not check it.")
-NAMED_MAX = 5
+format_few = partial(format_names, most=5)
 
 
 @dataclass
@@ -153,23 +152,16 @@ def _describe_difference(claim: Claim, pair: QueryPair, result: PairResult) -> s
     if pair.columns is None and list(old.items()) != list(new.items()):
         return _column_difference(old, new)
     if gone := [name for name in pair.columns or () if old.get(name) != new.get(name)]:
-        return f"The rules keep {_format_names(gone)}, and Spark's analyzer finds another column of that name."
+        return f"The rules keep {format_few(gone)}, and Spark's analyzer finds another column of that name."
     read = sorted({name.removesuffix(OLD).removesuffix(NEW) for name in (*result.first_reads, *result.second_reads)})
     if read:
-        return f"By Spark's analyzer it reads {_format_names(read)}, which changed above it."
+        return f"By Spark's analyzer it reads {format_few(read)}, which changed above it."
     return "Spark's analyzer does not find the old and the new text to be one query."
 
 
 def _column_difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
     if [*old] != [*new]:
-        return f"By Spark's analyzer its columns are {_format_names(new)} now, and were {_format_names(old)}."
+        return f"By Spark's analyzer its columns are {format_few(new)} now, and were {format_few(old)}."
     retyped_columns = [name for name in new if old[name] != new[name]]
     types = f"{old[retyped_columns[0]]} to {new[retyped_columns[0]]}"
-    return f"By Spark's analyzer the type of {_format_names(retyped_columns)} changes from {types}."
-
-
-def _format_names(names: Collection[str]) -> str:
-    shown = [f"`{name}`" for name in names]
-    if len(shown) > NAMED_MAX:
-        shown = [*shown[: NAMED_MAX - 1], f"{len(shown) - NAMED_MAX + 1} more"]
-    return join_names(shown)
+    return f"By Spark's analyzer the type of {format_few(retyped_columns)} changes from {types}."

@@ -4,8 +4,6 @@ A column that the rules say is the same in both is one column of one empty table
 they say changed is one column for each side. So two queries have one plan only if they read nothing that changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

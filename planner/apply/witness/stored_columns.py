@@ -1,7 +1,5 @@
 """The columns of a table in the order in which Spark sees them: partition columns may come last."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mergeplan.planner.apply.backfill.table_columns import apply_declared_columns

@@ -3,8 +3,6 @@
 Each comparison is bounded: by the number of rows before it begins, and by a deadline while Spark runs it.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The SQL that compares two tables: each one's rows with their hashes, both together, and both joined by key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

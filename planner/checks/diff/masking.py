@@ -1,7 +1,5 @@
 """Masks sample rows, which everybody may see: values become `a***` or `###.##`, so that no value can be read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from datetime import date, datetime

@@ -3,8 +3,6 @@
 Its allowed parts are listed, because any other function could read another table, a file or a secret.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from sqlglot import exp

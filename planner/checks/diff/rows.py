@@ -1,7 +1,5 @@
 """Two sets of rows compared as multisets: NULL equals NULL, and a number is equal however it is written."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Two tables that are made of the same files: their rows are the same, and need not be read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mergeplan.planner.engine.protocol import Engine

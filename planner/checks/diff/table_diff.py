@@ -7,8 +7,6 @@ equal to NULL. If the tables seem to differ throughout, all rows are joined at o
 the same rows, and none is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """audit: the audits of an environment, run on what its tables hold now."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

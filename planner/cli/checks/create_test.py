@@ -1,7 +1,5 @@
 """create_test: a unit test made of rows that tables hold now; the model itself computes the expected rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath

@@ -1,7 +1,5 @@
 """fetchdf and warm: a query's rows on the terminal, and a Spark that stays up."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from pathlib import Path

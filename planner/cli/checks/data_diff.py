@@ -1,7 +1,5 @@
 """data_diff: the effect of an environment's changes on the rows of its models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The options that limit how many rows a comparison reads and prints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """format: the SQL files of a project in one layout; nothing is written unless every file can be read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,8 +24,6 @@ from mergeplan.planner.wording import count_noun
 
 @dataclass(frozen=True)
 class Result:
-    """A file and its formatted text."""
-
     file: SqlFile
     now: Formatted
 

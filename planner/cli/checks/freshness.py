@@ -1,7 +1,5 @@
 """freshness: how old the tables of an environment are, and which are late."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

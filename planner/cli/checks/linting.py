@@ -1,7 +1,5 @@
 """lint: the project's rules about how models are written, checked as `plan` checks them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """The effect of an applied plan on physical plans: a line for each change, or rows for a program."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """test: the project's unit tests, all or some, for a person, for a program, or for a CI system as JUnit's XML."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

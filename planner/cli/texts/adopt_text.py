@@ -1,7 +1,5 @@
 """Tables that are adopted, for a person."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView

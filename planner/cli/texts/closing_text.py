@@ -1,7 +1,5 @@
 """The last line of an apply or a run: what was computed, and how long it took."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from mergeplan.planner.apply.outcome import Outcome

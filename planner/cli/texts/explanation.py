@@ -1,7 +1,5 @@
 """A plan explained: why each model is computed or kept, and the stages of applying it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rich.console import Group

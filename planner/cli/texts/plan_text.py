@@ -1,7 +1,5 @@
 """A plan for a person on the terminal: trees, coloured diffs, the days that will be computed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from rich.console import Group, RenderableType

@@ -1,7 +1,5 @@
 """Lines on standard error about work that takes seconds before there is a result to show."""
 
-from __future__ import annotations
-
 import click
 
 from mergeplan.planner.session.events import Event, SparkStarted, SparkStarting, TestsStarted

@@ -1,7 +1,5 @@
 """Texts about a restatement: what it leaves out and which environments it affects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rich.text import Text

@@ -1,7 +1,5 @@
 """Texts about what a rollback would do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 

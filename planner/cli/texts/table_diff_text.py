@@ -1,7 +1,5 @@
 """Differences between two tables, for a person."""
 
-from __future__ import annotations
-
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table

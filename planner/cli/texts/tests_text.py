@@ -1,7 +1,5 @@
 """Unit tests for a person: how many passed, and for each failed one the expected beside the actual rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """Sentences about promotions that a crash interrupted."""
 
-from __future__ import annotations
-
 import click
 
 from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered, Recovery

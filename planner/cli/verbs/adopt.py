@@ -1,7 +1,5 @@
 """adopt: tables that are in prod already, taken over without computing them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

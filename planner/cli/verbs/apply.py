@@ -1,7 +1,5 @@
 """Applying a plan in the terminal and printing its result; imported only when a plan is applied."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import replace

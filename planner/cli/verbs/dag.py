@@ -1,7 +1,5 @@
 """dag: the graph of models as text, JSON, Mermaid or a page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """diff: what an environment shows, against the project's files or another environment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """docs: the catalog of the project as a static site, as one file, or as a document for programs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

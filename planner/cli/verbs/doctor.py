@@ -1,7 +1,5 @@
 """doctor: whether this machine has what mergeplan needs, one line each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 

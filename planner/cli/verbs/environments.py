@@ -1,7 +1,5 @@
 """environments, rollback, invalidate, janitor, migrate: what there is, what there was, and what may go."""
 
-from __future__ import annotations
-
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -154,12 +152,7 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
 @output_option
 @workspace
 def janitor(
-    days: int | None,
-    keep: tuple[str, ...],
-    dry_run: bool,
-    root: Path,
-    gateway: str | None,
-    output: str,
+    days: int | None, keep: tuple[str, ...], dry_run: bool, root: Path, gateway: str | None, output: str
 ) -> int:
     """Drop the environments that have expired, and the tables that nothing refers to.
 

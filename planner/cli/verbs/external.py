@@ -1,7 +1,5 @@
 """create_external_models: the tables that are read but not defined, written down as Spark's catalog has them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """lineage: what is made from what, column by column, as text, JSON, Mermaid or a page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """lsp: the language server for editors, on standard input and output."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """mcp: tools for an agent over the project, on standard input and output or over HTTP."""
 
-from __future__ import annotations
-
 import os
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,6 @@
 """The `plan` verb: what changed and what it costs; the code that applies it is imported when needed."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import click
 from mergeplan.planner.cli.checks.data_diff_options import data_diff_options, options_of
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.handling import Handling
-from mergeplan.planner.cli.option_groups import GroupedCommand
 from mergeplan.planner.cli.output import Output, execution_time_option, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
@@ -24,6 +22,25 @@ from mergeplan.planner.session.use_cases.plan import check_options, keep_categor
 from mergeplan.planner.session.use_cases.planning import estimate_costs, save_plan
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import parse_environment_name
+
+
+class GroupedCommand(click.Command):
+    """A command with titles over its options; `groups` gives the parameters of each title, in the order of the help."""
+
+    def __init__(self, *args: Any, groups: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.groups = {title: names.split() for title, names in groups.items()}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = {str(option.name): option.get_help_record(ctx) for option in self.get_params(ctx)}
+        grouped = {name for names in self.groups.values() for name in names}
+        others = [name for name in records if name not in grouped]
+        for title, names in {**self.groups, "Other options": others}.items():
+            lines = [line for name in names if (line := records[name])]
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+
 
 GROUPS = {
     "Applying": "auto_apply explain no_prompts then_run",

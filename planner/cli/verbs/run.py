@@ -1,7 +1,5 @@
 """run: computes what has become due."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import click
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.outcome import report_outcome, report_unapplied
-from mergeplan.planner.cli.output import Output, execution_time_option, make_emitter, output_of, output_option
+from mergeplan.planner.cli.output import execution_time_option, make_emitter, output_of, output_option
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.errors import LeaseHeld
@@ -78,21 +76,13 @@ def run(
     with open_workspace(root, gateway, "backfill", execution_time, on_event=make_emitter(out)) as work:
         done = run_due(work, options)
     if done.updated:
-        raise _environment_moved_error(name, moved_code)
+        error = LeaseHeld(f"`{name}` was changed while this run waited for its turn.", hint="Run again.")
+        error.exit_code = moved_code or error.exit_code
+        raise error
     if done.plan is None:
-        return _report_skip(out, done.skipped)
+        if isinstance(out, JsonLines):
+            out.result(ResultLine(ok=True, skipped=done.skipped))
+        else:
+            out.say(done.skipped)
+        return 0
     return report_unapplied(out, done.plan) if done.outcome is None else report_outcome(out, done.outcome)
-
-
-def _report_skip(out: Output, why: str) -> int:
-    if isinstance(out, JsonLines):
-        out.result(ResultLine(ok=True, skipped=why))
-    else:
-        out.say(why)
-    return 0
-
-
-def _environment_moved_error(name: str, code: int | None) -> LeaseHeld:
-    error = LeaseHeld(f"`{name}` was changed while this run waited for its turn.", hint="Run again.")
-    error.exit_code = code or error.exit_code
-    return error

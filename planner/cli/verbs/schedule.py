@@ -1,7 +1,5 @@
 """schedule: an environment's models as a document for schedulers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """schema: what mergeplan's JSON, its catalog and the project's YAML look like, for programs and editors."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """state export, state import: the whole state of a project as one file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """ui: the server of `/api/v1` and its pages, over one project."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """lineage --unused-columns: the columns that nothing needs, as text or JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

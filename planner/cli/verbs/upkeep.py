@@ -1,7 +1,5 @@
 """info, clean: a check whether Spark and the state answer, and removal of caches and logs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

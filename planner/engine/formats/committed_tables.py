@@ -1,7 +1,5 @@
 """The verbs that formats with commits of their own have in common: each writes in one commit."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Conditions (Spark SQL) on the rows of a table whose place a commit takes."""
 
-from __future__ import annotations
-
 from mergeplan.planner.engine.spark.quoting import literal
 from mergeplan.planner.engine.table import PartitionColumn, Table
 from mergeplan.planner.intervals import Timeline

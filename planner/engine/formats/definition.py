@@ -1,7 +1,5 @@
 """The statement that creates a table, and the order of rows in its files: alike for every format."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from mergeplan.planner.engine.spark.described import create_in_schema
@@ -15,12 +13,7 @@ from mergeplan.planner.naming import quote_column
 
 
 def create_table(
-    sessions: Sessions,
-    table: Table,
-    properties: Iterable[tuple[str, str]],
-    *,
-    comments: bool,
-    is_listed: bool = True,
+    sessions: Sessions, table: Table, properties: Iterable[tuple[str, str]], *, comments: bool, is_listed: bool = True
 ) -> bool:
     """Create the schema and the empty table, with its properties; return True if the table was missing.
 
@@ -38,8 +31,9 @@ def create_table(
 
 
 def _table_definition(table: Table, properties: Iterable[tuple[str, str]], *, comments: bool) -> str:
-    columns = [f"{quote_column(c.name)} {c.type}{comment_clause(c.comment if comments else '')}" for c in table.columns]
-    columns += [f"{quote_column(column.column)} {column.type}" for column in table.partition_columns if column.hidden]
+    columns = [
+        f"{quote_column(c.name)} {c.type}{comment_clause(c.comment if comments else '')}" for c in table.stored_columns
+    ]
     by = ", ".join(quote_column(name) for name in partition_names(table))
     partitioned = f" PARTITIONED BY ({by})" if by else ""
     comment = comment_clause(table.comment if comments else "")

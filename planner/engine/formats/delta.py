@@ -4,8 +4,6 @@ The commit of a merge names its batch and the version of the table before it. A 
 and a batch that was not recorded is rolled back to it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -68,13 +66,9 @@ class Delta(CommittedTables):
 
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         """Create the table as a clone without files of its own, or as a copy if columns went or changed type."""
-        old_types = self._column_types(old)
-        new_types = {column.name: column.type for column in table.columns}
-        new_types |= {
-            partition_column.column: partition_column.type
-            for partition_column in table.partition_columns
-            if partition_column.hidden
-        }
+        fields = self._run(f"SELECT * FROM {quote_name(old)}").schema.fields
+        old_types = {field.name.lower(): type_text(field.dataType) for field in fields}
+        new_types = {column.name: column.type for column in table.stored_columns}
         row_condition = interval_condition(table, rows)
         if any(new_types.get(name) != kind for name, kind in old_types.items()):
             self.create(table)
@@ -238,7 +232,3 @@ class Delta(CommittedTables):
         sql = f"DESCRIBE HISTORY {quote_name(name)}{f' LIMIT {limit}' if limit else ''}"
         columns = "version", "operation", "operationParameters", "userMetadata", "unix_millis(timestamp) AS at"
         return self._run(sql).selectExpr(*columns).collect()
-
-    def _column_types(self, name: str) -> dict[str, str]:
-        fields = self._run(f"SELECT * FROM {quote_name(name)}").schema.fields
-        return {field.name.lower(): type_text(field.dataType) for field in fields}

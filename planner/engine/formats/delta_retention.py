@@ -5,8 +5,6 @@ that were removed longer ago are forgotten by the log's checkpoints, whatever th
 still needed is safe only while the files that it lost were removed within the last week, Delta's own minimum.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The files of a table's rows as Spark lists them, and how they are read: no row is read, and no file is opened."""
 
-from __future__ import annotations
-
 from mergeplan.planner.engine.spark.described import Described
 from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.session import listing_here

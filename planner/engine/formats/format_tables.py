@@ -21,8 +21,6 @@ written aside, and then the table is pointed at them. A format that commits by i
 | version            | none: files may be overwritten     | its last commit             | its metadata files   |
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Protocol

@@ -5,8 +5,6 @@ pointed there. Old files stay until the table is dropped. The first rows of a ta
 to its own location. If that is interrupted, the next attempt writes aside, and the rest counts as old files.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -197,10 +195,9 @@ class HiveFiles:
         return location.resolve_property(rows[0][1])
 
     def _read_location(self, table: Table, place: str) -> Frame:
-        columns = [(column.name, column.type) for column in table.columns]
-        columns += [(part.column, part.type) for part in table.partition_columns if part.hidden]
         # Files are read as no other type of text.
-        ddl = ", ".join(f"{quote_column(name)} {LIMITED_TEXT.sub('string', kind)}" for name, kind in columns)
+        types = {column.name: LIMITED_TEXT.sub("string", column.type) for column in table.stored_columns}
+        ddl = ", ".join(f"{quote_column(name)} {kind}" for name, kind in types.items())
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
 
     def _append_rows(self, table: Table, frame: Frame, place: str) -> Written:

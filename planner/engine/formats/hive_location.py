@@ -1,7 +1,5 @@
 """The location of the rows of a parquet or ORC table, from the catalog's description of it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The snapshot of a merge names its batch and the table's snapshot before it. A re
 and a batch that was not recorded is rolled back to it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -69,15 +67,9 @@ class Iceberg(CommittedTables):
     def take_over(self, table: Table, old: str, rows: Timeline) -> None:
         self.create(table)
         fields = {field.name.lower() for field in self._run(f"SELECT * FROM {quote_name(old)}").schema.fields}
-        columns = {column.name: column.type for column in table.columns}
-        columns |= {
-            partition_column.column: partition_column.type
-            for partition_column in table.partition_columns
-            if partition_column.hidden
-        }
         values = (
-            f"cast({quote_column(name) if name in fields else 'NULL'} as {kind}) {quote_column(name)}"
-            for name, kind in columns.items()
+            f"cast({quote_column(c.name) if c.name in fields else 'NULL'} as {c.type}) {quote_column(c.name)}"
+            for c in table.stored_columns
         )
         sql = f"SELECT {', '.join(values)} FROM {quote_name(old)} WHERE {interval_condition(table, rows)}"
         self._replace(table, self._run(sql), ALL)

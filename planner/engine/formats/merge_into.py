@@ -1,7 +1,5 @@
 """A merge as one statement of a format that has it: only the files of rows that change are written again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4

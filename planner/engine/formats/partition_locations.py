@@ -1,7 +1,5 @@
 """Partitions that the catalog lists: rows written aside, a folder per partition, and the partitions pointed there."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable

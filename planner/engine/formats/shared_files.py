@@ -1,7 +1,5 @@
 """A table over another table's files: its partitions point to the same files, and are repointed before a drop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from urllib.parse import unquote
 

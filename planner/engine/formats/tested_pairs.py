@@ -4,8 +4,6 @@ A session of a project with such tables needs the format's jars, its SQL extensi
 parquet or ORC needs none of this.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path

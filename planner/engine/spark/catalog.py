@@ -4,8 +4,6 @@ Hive's embedded metastore admits a single process and reports that in ten thousa
 any Java starts. `owner.json` beside the lock names its holder, and where that listens if it is a warm Spark.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

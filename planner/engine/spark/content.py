@@ -5,8 +5,6 @@ some differences, so it is also given: which values are NULL (it skips them), ho
 together), which zero is negative, and a text as bytes (a collation would take other bytes for the same).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The catalog's description of a table or view."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.planner.engine.spark.errors import condition, is_spark
@@ -81,7 +79,11 @@ def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool
     run, schema = (sessions.run if is_listed else sessions.current.run_unlisted), name.rpartition(".")[0]
     with sessions.new_schemas.turn(schema) as is_first:  # or every thread would make the schema
         if is_first and not has_schema(sessions, schema):
-            _try_to_create(sessions, schema)
+            try:
+                _create_schema(sessions, schema)
+            except Exception as error:
+                if not is_spark(error):  # Spark may refuse it although it exists for users who cannot see it
+                    raise
         try:
             run(sql)
         except Exception as error:
@@ -89,15 +91,6 @@ def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool
                 raise
             _create_schema(sessions, schema)
             run(sql)
-
-
-def _try_to_create(sessions: Sessions, schema: str) -> None:
-    """Create a schema; ignore a refusal, since the schema may exist for users who cannot see it."""
-    try:
-        _create_schema(sessions, schema)
-    except Exception as error:
-        if not is_spark(error):
-            raise
 
 
 def _create_schema(sessions: Sessions, schema: str) -> None:

@@ -1,7 +1,5 @@
 """Spark's errors in a person's words: one sentence, what kind, and where in the query; never a Java stack trace."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

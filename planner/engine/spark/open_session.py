@@ -1,7 +1,5 @@
 """The session that a connection names: of a Spark of our own, of a warm one, or of a server."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

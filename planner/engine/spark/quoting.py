@@ -1,7 +1,5 @@
 """Names and texts as Spark SQL writes them."""
 
-from __future__ import annotations
-
 from mergeplan.planner.naming import quote_name
 
 __all__ = ["literal", "quote_name"]

@@ -1,7 +1,5 @@
 """Jars that Spark fetches when it starts: how long that may take, and the error if they cannot be fetched."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 Spark reports 2^63-1 bytes for an unknown size; leaves that are no files (a row of constants, a range) read nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any

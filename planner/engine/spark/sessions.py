@@ -1,7 +1,5 @@
 """The session that each thread works in, and the statements of all threads, which are cancelled at once."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """The schemas and views of one Spark, changed so that a reader finds a view at every moment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -18,8 +16,6 @@ from mergeplan.planner.naming import SESSION_CATALOG, parts_of, quote_column
 
 
 class SparkCatalog:
-    """The verbs of `Catalog` on one Spark."""
-
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions, self._comments = sessions, comments
         self._replacing: set[str] = set()  # catalogs whose views are replaced, and not altered

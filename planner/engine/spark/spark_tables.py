@@ -1,7 +1,5 @@
 """The physical tables of one Spark: rows in the table's types are handed to the table's format, which commits them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta

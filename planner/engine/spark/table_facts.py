@@ -1,7 +1,5 @@
 """The last commit of a table that brought rows, and the size of its files."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The trace that this process is a step of: Spark's jobs carry it, so that one leads to the other."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """The types of columns as Spark SQL reads them back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mergeplan.planner.naming import quote_field

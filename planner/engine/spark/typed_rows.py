@@ -1,7 +1,5 @@
 """Rows on their way into a table, in its types, and on their way out of Spark, with their times in UTC."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

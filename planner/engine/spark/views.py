@@ -1,7 +1,5 @@
 """The SQL of views: the clauses of their creation, and the list of the properties that are ours."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mergeplan.planner.engine.spark.quoting import literal, quote_name

@@ -1,7 +1,5 @@
 """The commands of lenses and of the client's own messages: rendering, unit tests, formatting."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import subprocess

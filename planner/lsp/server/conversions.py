@@ -1,7 +1,5 @@
 """Our data as the protocol's types."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The documents of an editor: their projects, their newest texts, and the threads that judge and plan them."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import subprocess

@@ -1,7 +1,5 @@
 """The features of the language server: the questions of a client's messages to the projects."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +99,6 @@ async def unit_test_lenses(server: Server, document: OpenDocument) -> list[lsp.C
 
 
 def add_writing(server: Server) -> None:
-    """Add completion and signatures."""
 
     @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "@", " ", "("]))
     async def completion(params: lsp.CompletionParams) -> lsp.CompletionList | None:

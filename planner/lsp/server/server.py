@@ -1,7 +1,5 @@
 """The language server: its documents are judged and planned off the event loop, only with their newest text."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
@@ -35,8 +33,6 @@ class Protocol(LanguageServerProtocol):
 
 
 class Server(LanguageServer):
-    """The server of one client."""
-
     def __init__(self, settings: SessionSettings) -> None:
         super().__init__("mergeplan", mergeplan_version(), protocol_cls=Protocol)
         self.desk = Desk(settings)

@@ -1,7 +1,5 @@
 """The server on standard input and output."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import BinaryIO

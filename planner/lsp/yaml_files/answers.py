@@ -1,7 +1,5 @@
 """Completion, hover and definitions in the project's YAML: by the file's schema, and by the models that it names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The JSON Schemas of the project's other YAML files: unit tests, external models and exposures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from mergeplan.planner.contract.base import DIALECT

@@ -3,8 +3,6 @@
 Mappings and lists in brackets are read as the value of their key.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

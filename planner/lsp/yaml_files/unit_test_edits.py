@@ -1,7 +1,5 @@
 """Unit tests that name a model or its columns: the edits of a rename in their YAML."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import yaml

@@ -1,7 +1,5 @@
 """Lay out a MODEL or AUDIT block: one property per line, long lists one item per line, comments in their places."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from itertools import pairwise

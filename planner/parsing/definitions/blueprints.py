@@ -1,7 +1,5 @@
 """Blueprints: one file that defines several models, each with its own names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sqlglot.tokenizer_core import Token, TokenType

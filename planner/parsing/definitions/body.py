@@ -1,7 +1,5 @@
 """The body of a model's file: `@DEF`s, the query, the statements before and after it, and those for views."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The parts that MODEL and AUDIT files share: statements, dates, tables, and a query as Spark SQL."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlglot.tokenizer_core import Token, TokenType

@@ -4,8 +4,6 @@ The code is never run. Rows that other code writes are not recorded: after a cra
 content of the table would be unknown.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sqlglot.tokenizer_core import Token, TokenType

@@ -1,7 +1,5 @@
 """`dbt_snapshot (...)` of the kinds SCD_TYPE_2: versions as `dbt snapshot` makes them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sqlglot import exp

@@ -4,8 +4,6 @@ The meaning of a file never changes. Macros are kept as they are. A file that ca
 the same tree with the same comments is left as it is, and the reason is reported.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -106,7 +104,7 @@ def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
         region_source = SourceText(path, region, source.dialect, functions=None)
         if not tokens:
             parts.append(region.strip())
-        elif _is_block(tokens):
+        elif tokens[0].text.upper() in BLOCKS and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN:
             parts.append(header_text(region_source, tokenize(region_source), style.indent, style.max_text_width))
         elif tokens[0].text.upper() in QUERY_BEGINS:
             parts.append(
@@ -138,10 +136,6 @@ def _split_regions(source: SourceText) -> Iterable[tuple[str, Tokens]]:
             yield source.text[start : token.start], tokens[first:index]
             start, first = token.end + 1, index + 1
     yield source.text[start:], tokens[first:]
-
-
-def _is_block(tokens: Tokens) -> bool:
-    return tokens[0].text.upper() in BLOCKS and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN
 
 
 def _query_text(

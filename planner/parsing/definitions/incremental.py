@@ -1,7 +1,5 @@
 """The settings of incremental kinds: by unique key, by partition, with history."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The `kind ...` of a MODEL block, and its settings."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The columns of a project's tables while its models are still being read: for macros such as `@STAR`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

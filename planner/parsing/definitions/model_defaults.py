@@ -1,7 +1,5 @@
 """`model_defaults` of config.yaml as the properties and statements of models that do not set them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date

@@ -1,7 +1,5 @@
 """The `key value, key value` list of a MODEL or AUDIT block, and typed readers of one value."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -188,7 +186,7 @@ def read_value(prop: Property, default: object) -> Any:  # of the field's type, 
 def read_columns(prop: Property) -> tuple[Column, ...]:
     """Return `(id INT, price DECIMAL(10, 2))` as columns with Spark types; raise ProjectError for an unknown type."""
     columns_by_name: dict[str, Column] = {}
-    for part in _bracket_items(prop, angles=True):
+    for part in _bracket_items(prop):
         column = part[0].text.lower()
         if len(part) < 2:
             raise prop.error(f"Column `{column}` has no type.", "Write `columns (id INT, name STRING)`.", part[0])
@@ -359,8 +357,8 @@ def bracket_tokens(prop: Property) -> Tokens:
     return prop.value[1:-1]
 
 
-def _bracket_items(prop: Property, angles: bool) -> list[list[Token]]:
-    parts = split_commas(bracket_tokens(prop), angles)
+def _bracket_items(prop: Property) -> list[list[Token]]:
+    parts = split_commas(bracket_tokens(prop), True)
     if not parts or not all(parts):
         raise prop.error(f"`{prop.key}` is empty, or has two commas in a row.")
     return parts

@@ -1,7 +1,5 @@
 """The schedule of a model in its MODEL block: the time zone of its cron, and the unit of its intervals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.planner.intervals import UNITS, Cron, cron_error, is_zone

@@ -1,7 +1,5 @@
 """`session_properties` of a MODEL block or of `model_defaults`: settings that hold while a model is computed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

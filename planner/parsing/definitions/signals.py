@@ -1,7 +1,5 @@
 """`signals (name(argument := value))` of a MODEL block: the signals that a model's intervals wait for."""
 
-from __future__ import annotations
-
 import json
 
 from sqlglot import exp

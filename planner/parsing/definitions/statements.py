@@ -4,8 +4,6 @@ They come from pull requests. A statement may prepare the session of the query, 
 table. Any statement that writes another table is rejected.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from itertools import pairwise

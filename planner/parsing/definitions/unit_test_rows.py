@@ -1,7 +1,5 @@
 """Rows of a unit test from a file or from CSV: cells as values, and the settings of CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """Unit tests as data, from YAML: a model, input rows, expected rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from mergeplan.planner.data_field import describe
 from mergeplan.planner.parsing.files.section import Section
 
 
@@ -18,8 +19,6 @@ class Decision(StrEnum):
 
 
 class ToolGroup(StrEnum):
-    """Tools of one sort."""
-
     READ = "read"
     PLAN = "plan"
     CHECK = "check"
@@ -41,9 +40,9 @@ NAMES = frozenset({*TOOLS, *ToolGroup})
 class AgentRules(Section):
     """What an agent may do."""
 
-    tools: dict[str, Literal["allow", "ask", "deny"]] = Field(
-        default={},
-        description="By tool, or by group (`read`, `plan`, `check`, `apply`): `allow`, `ask` or `deny`. A tool's own "
+    tools: dict[str, Literal["allow", "ask", "deny"]] = describe(
+        {},
+        "By tool, or by group (`read`, `plan`, `check`, `apply`): `allow`, `ask` or `deny`. A tool's own "
         "rule counts before that of its group.",
     )
     max_tables: int | None = Field(
@@ -62,8 +61,7 @@ class AgentRules(Section):
 class AgentsConfig(AgentRules):
     """What agents may do, by principal."""
 
-    principals: dict[str, AgentRules] = Field(
-        default={},
-        description="Rules of one principal, which count before the others: `local`, `token:read`, `token:plan` or "
-        "`token:apply`.",
+    principals: dict[str, AgentRules] = describe(
+        {},
+        "Rules of one principal, which count before the others: `local`, `token:read`, `token:plan` or `token:apply`.",
     )

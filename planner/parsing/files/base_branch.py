@@ -4,8 +4,6 @@ A variable that the base branch reads for its gateways only, such as a password,
 request's `variables` read it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Read and check config.yaml; report every wrong key with its line. Also read the defaults that models inherit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -101,14 +99,14 @@ def _create_around(section: ModelDefaults, document: Document, dialect: str, cat
     return replace(stated, before=(*session, *stated.before))
 
 
-def validate_section(kind: type[M], document: Document, value: object, key_path: tuple[str | int, ...] = ()) -> M:
+def validate_section(kind: type[M], document: Document, value: object) -> M:
     """Return a part of a document as a pydantic model; raise ProjectErrors with a line for each error."""
     if not isinstance(value, dict):
-        raise document.error(key_path, "Expected a mapping of `key: value` lines here.")
+        raise document.error((), "Expected a mapping of `key: value` lines here.")
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        problems = {_error_sentence(document, key_path, kind, detail) for detail in _without_followers(error)}
+        problems = {_error_sentence(document, kind, detail) for detail in _without_followers(error)}
         errors = tuple(
             document.error(path, message, hint)
             for path, message, hint in sorted(
@@ -132,10 +130,10 @@ def _without_followers(error: ValidationError) -> list[Mapping[str, Any]]:
 
 
 def _error_sentence(
-    document: Document, key_path: tuple[str | int, ...], kind: type[BaseModel], error: Mapping[str, Any]
+    document: Document, kind: type[BaseModel], error: Mapping[str, Any]
 ) -> tuple[tuple[str | int, ...], str, str]:
     location = tuple(error["loc"])
-    path = (*key_path, *(part if isinstance(part, int) else str(part) for part in location))
+    path = tuple(part if isinstance(part, int) else str(part) for part in location)
     key = str(location[-1]) if location else ""
     match error["type"]:
         case "extra_forbidden" if key in LATER:

@@ -3,8 +3,6 @@
 A column without a type in the manifest gets its type from `catalog.json`, beside it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

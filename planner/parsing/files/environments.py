@@ -1,7 +1,5 @@
 """Settings of environments: how long they and their tables are kept, and the names of tables and views."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """exposures.yaml: the users of models outside of the project."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """external_models.yaml: the external tables that models read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Queries that another tool wrote, read by mergeplan: find the parts that it would take for a macro."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The Spark settings of gateways: which of them change results, and which are not allowed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The gateways that a model may name: those that see the same tables as the project's own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

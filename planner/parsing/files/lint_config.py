@@ -1,7 +1,5 @@
 """The linter rules of a project: `linter` in config.yaml, `ignored_rules` of a model, names in any case."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Collection, Iterable, Mapping

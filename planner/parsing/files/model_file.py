@@ -4,8 +4,6 @@ Accepted in MODEL because they have no effect here: `enabled`, `formatting`, `op
 `validate_query`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

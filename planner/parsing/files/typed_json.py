@@ -1,7 +1,5 @@
 """JSON of other tools, read once by types; an error is one sentence with the file and the key."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError

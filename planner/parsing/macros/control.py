@@ -1,7 +1,5 @@
 """Control flow macros: names, lists, conditions, SQL from strings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 

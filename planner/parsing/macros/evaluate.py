@@ -1,7 +1,5 @@
 """Conditions and expressions that are known while a file is loaded: `@IF(1 < 2, ...)`, `@EVAL(5 + 1)`."""
 
-from __future__ import annotations
-
 import operator
 import re
 from collections.abc import Callable

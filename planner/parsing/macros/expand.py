@@ -5,8 +5,6 @@ Dates and the names of an audit become one identifier, `@start_ds`, that any dia
 `render.py` fills them in when the dates are known.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache

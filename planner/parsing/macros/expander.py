@@ -4,8 +4,6 @@ A macro gets its arguments as tokens, or as trees if it needs them. It returns p
 joined by commas. Its result may contain macros again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ A date is a mark in the rendered text, because it is known only when the model r
 like.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Macros over a table: its columns, and queries."""
 
-from __future__ import annotations
-
 from sqlglot import exp
 
 from mergeplan.planner.naming import qualify_table

@@ -1,7 +1,5 @@
 """The arguments of a built-in macro, bound to the names of its parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """Put physical names and dates into the text of a query by position; all other text stays unchanged."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Macros that return a value, or several columns."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from sqlglot import exp

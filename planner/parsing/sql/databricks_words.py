@@ -1,7 +1,5 @@
 """Functions that only Databricks has, in Spark's spelling: `iff` is `if`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, time, timedelta
-
-from mergeplan.planner.intervals import Interval
+from datetime import UTC, date, datetime, timedelta
 
 _AGO = re.compile(r"(\d+)\s+(minute|hour|day|week|month|year)s?(?:\s+ago)?")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")
@@ -62,11 +60,6 @@ def text_of(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return value.isoformat() if isinstance(value, date) else str(value)
-
-
-def day_interval(value: date) -> Interval:
-    start = datetime.combine(value, time(), UTC)
-    return Interval(start, start + timedelta(days=1))
 
 
 def _day_ago(words: str) -> bool:

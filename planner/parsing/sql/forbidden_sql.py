@@ -4,8 +4,6 @@ A pull request's SQL runs with the rights of Spark's process. This module refuse
 and syntax that hides which table or column is read. Functions are judged in `spark_registry.py`.
 """
 
-from __future__ import annotations
-
 from sqlglot import exp
 
 from mergeplan.planner.parsing.sql.spark_registry import FILES_HINT

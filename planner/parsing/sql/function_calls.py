@@ -4,8 +4,6 @@ The parser renames functions and knows others than Spark. So every name before a
 a word of Spark's grammar, or names columns: `WITH t(a, b) AS`, `FROM range(3) AS t(id)`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence

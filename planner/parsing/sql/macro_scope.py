@@ -1,7 +1,5 @@
 """The names that `@name` can refer to while a file is loaded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

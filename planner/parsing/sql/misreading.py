@@ -5,8 +5,6 @@ be those of the tree written out again. If they are not, the model is judged by 
 one tree are never treated as the same query.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.sql.token_lists import fuse_macros
-from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, split_commas, tokenize
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens, closing, split_commas, tokenize
 from mergeplan.planner.semantics.expressions import has_other_precedence
 from mergeplan.planner.semantics.reading.readable_tokens import with_calls_for_paths
 from mergeplan.planner.semantics.spark.spark_sql import NAMED
@@ -234,17 +232,7 @@ def _goes_without(kinds: Kinds, texts: Sequence[str], index: int) -> bool:
 def _list_calls(tokens: Tokens, kinds: Kinds, texts: Sequence[str]) -> Iterator[tuple[str, list[list[Token]]]]:
     for index, name in enumerate(texts[:-1]):
         if name in _CALLS and kinds[index + 1] is TokenType.L_PAREN:
-            end = _find_closing(tokens, index + 1)
-            yield name, split_commas(tokens[index + 2 : end])
-
-
-def _find_closing(tokens: Tokens, start: int) -> int:
-    depth = 0
-    for index in range(start, len(tokens)):
-        depth += (tokens[index].token_type in OPEN) - (tokens[index].token_type in CLOSE)
-        if depth == 0:
-            return index
-    return len(tokens)
+            yield name, split_commas(tokens[index + 2 : closing(tokens, index + 1)])
 
 
 def _dropped_arguments(calls: Calls) -> Iterator[Token]:

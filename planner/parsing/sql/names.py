@@ -4,8 +4,6 @@
 three parts. Names are normalized when a text is read, in its tree and in its words, so that each table has one name.
 """
 
-from __future__ import annotations
-
 import re
 
 from sqlglot import exp

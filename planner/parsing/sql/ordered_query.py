@@ -1,7 +1,5 @@
 """Give the rows of a query one order: its columns decide the order that its own ORDER BY leaves open."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sqlglot.dialects.dialect import Dialect

@@ -5,8 +5,6 @@ finds the quotes, and they must be where mergeplan's parser finds them. Text tha
 is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

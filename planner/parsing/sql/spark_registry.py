@@ -8,8 +8,6 @@ catalog, which the operator allows by name.
 `tests/planner/parsing/test_spark_registry.py` compares the lists with the registry of the Spark that is installed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from difflib import get_close_matches
 

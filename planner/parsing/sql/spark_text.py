@@ -4,8 +4,6 @@ A query runs as mergeplan writes it. Left alone, `PERCENTILE_CONT` would come ou
 rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sqlglot import exp

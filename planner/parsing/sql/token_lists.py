@@ -1,7 +1,5 @@
 """Tokens that replace a macro: made from values and from SQL, and back to text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -135,7 +133,6 @@ def _weakest_level(piece: Piece) -> int | None:
 
 
 def join_pieces(pieces: Sequence[Piece], first: Token, last: Token) -> Piece:
-    """Return the pieces with commas between them."""
     out: Piece = []
     for piece in pieces:
         if out:

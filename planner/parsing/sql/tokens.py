@@ -1,7 +1,5 @@
 """A SQL file of the project as tokens: its statements, each with its place in the file."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -118,11 +116,7 @@ def parse_dialect(name: str, place: Place) -> str:
 
 
 def create_source(
-    path: str,
-    text: str,
-    dialect: str,
-    catalog: str = SESSION_CATALOG,
-    functions: frozenset[str] | None = frozenset(),
+    path: str, text: str, dialect: str, catalog: str = SESSION_CATALOG, functions: frozenset[str] | None = frozenset()
 ) -> SourceText:
     """Return the file as a SourceText; its first MODEL or AUDIT block may name another dialect."""
     header, depth = "", 0

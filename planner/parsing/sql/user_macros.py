@@ -1,7 +1,5 @@
 """A project's own Python macros as functions that take SQL and return SQL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -37,8 +35,6 @@ class ColumnsWanted(ProjectError):
 
 
 class UserMacros(Protocol):
-    """The macros of one project."""
-
     @property
     def names(self) -> frozenset[str]:
         """The names of macros that can be called, in lower case."""

@@ -5,8 +5,6 @@ cannot read anything in this text that the parser did not. The words are on the 
 the file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -25,12 +23,7 @@ _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"", re.DOTAL
 _RAW = re.compile(r"[rR](?:'[^']*'|\"[^\"]*\")")
 _HEX = re.compile(r"[xX](?:'[0-9a-fA-F]*'|\"[0-9a-fA-F]*\")")
 _HINT = re.compile(r"/\*\+[\w\s,().`]*\*/")
-_AS_WRITTEN = {
-    TokenType.STRING: _QUOTED,
-    TokenType.RAW_STRING: _RAW,
-    TokenType.HEX_STRING: _HEX,
-    TokenType.HINT: _HINT,
-}
+_AS_WRITTEN = {TokenType.STRING: _QUOTED, TokenType.RAW_STRING: _RAW, TokenType.HEX_STRING: _HEX, TokenType.HINT: _HINT}
 _SYMBOLS = frozenset("( ) , . [ ] : :: = == <=> <> != < <= > >= + - * / % ~ & | || ^ ! -> => |> ?".split())
 _SUFFIXES = frozenset({"L", "S", "Y", "F", "D", "BD"})
 _NOT_SPARKS = (exp.SimilarTo, exp.AtTimeZone)  # parsed by sqlglot, but not by Spark

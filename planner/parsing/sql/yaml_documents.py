@@ -3,8 +3,6 @@
 A duplicate key is an error.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Explain why a text is not YAML: the error, its line, and the fix."""
 
-from __future__ import annotations
-
 import re
 
 import yaml

@@ -1,7 +1,5 @@
 """Find `{{ env_var('NAME') }}` in the text of a YAML file by a pattern, not by Jinja, so that no text is executed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -70,7 +68,9 @@ def replace_variables(path: str, text: str, replacement: Replacement) -> str:
         if "{{" not in line and "{%" not in line:
             continue
         place = Place(path, number)
-        code, comment = _without_comment(line)
+        masked = _ENV.sub(lambda match: "x" * len(match[0]), line)  # a default may contain ` #`
+        start = match.start() if (match := _COMMENT.search(masked)) else len(line)
+        code, comment = line[:start], line[start:]
         if _JINJA.search(_ENV.sub("", code)):
             raise ProjectError(SUPPORTED, place=place, hint=HINT)
         lines[number - 1] = _ENV.sub(partial(_replace_use, replacement, place), code) + comment
@@ -79,12 +79,6 @@ def replace_variables(path: str, text: str, replacement: Replacement) -> str:
 
 def _replace_use(replacement: Replacement, place: Place, match: re.Match[str]) -> str:
     return replacement(_read_variable(match), place)
-
-
-def _without_comment(line: str) -> tuple[str, str]:
-    masked = _ENV.sub(lambda match: "x" * len(match[0]), line)  # a default may contain ` #`
-    start = match.start() if (match := _COMMENT.search(masked)) else len(line)
-    return line[:start], line[start:]
 
 
 def _read_variable(match: re.Match[str]) -> Variable:

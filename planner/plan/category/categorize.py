@@ -3,8 +3,6 @@
 Every rule errs on the safe side: if it cannot prove that rows stay the same, it reports them as changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

@@ -6,8 +6,6 @@
 parents and shows to its readers).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Edits of one form of a model of two: that of later runs alone changes no row that is there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.planner.model.model import Model

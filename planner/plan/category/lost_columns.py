@@ -1,7 +1,5 @@
 """The models of the base that read the columns which a change removes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.planner.plan.category.decision import Decision, Inputs

@@ -1,7 +1,5 @@
 """A person's category for a change, in place of the one that a rule gave."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 

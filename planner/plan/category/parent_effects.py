@@ -4,8 +4,6 @@ That is what tables hold, with two exceptions: a person said that an edit does n
 new table with the old one and found the same rows. Then a reader sees the rows as they were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 

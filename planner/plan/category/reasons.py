@@ -1,7 +1,5 @@
 """Sentences that explain decisions: each states facts of the queries and their parents, and no more than is known."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -143,11 +141,11 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def format_names(items: Iterable[str], *, quoted: bool = True, owner: str = "") -> str:
+def format_names(items: Iterable[str], *, quoted: bool = True, owner: str = "", most: int = NAMES_MOST) -> str:
     """Return a text such as: `a`, `b` and `c`; name only the first of many, and how many more there are."""
     shown = [f"`{owner}.{item}`" if owner else f"`{item}`" if quoted else item for item in items]
-    if len(shown) > NAMES_MOST:
-        shown = [*shown[: NAMES_MOST - 1], f"{len(shown) - NAMES_MOST + 1} more"]
+    if len(shown) > most:
+        shown = [*shown[: most - 1], f"{len(shown) - most + 1} more"]
     return join_names(shown)
 
 

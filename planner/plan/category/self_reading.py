@@ -1,7 +1,5 @@
 """Models that read themselves, in a state that has them by their text alone, because earlier versions did so."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

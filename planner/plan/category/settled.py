@@ -5,8 +5,6 @@ downstream cost. Either no query could tell the model's parents from the old one
 the model means, and this query cannot tell. The rules decide any model that is unusual in some way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The verdict of the rules on one model: by its own edit, by its parents, and by what its tables hold."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.planner.plan.category.categorize import Side, Verdict, is_reordered, reach_verdict

@@ -1,7 +1,5 @@
 """The result of checking a claim: Spark's analyzer agrees, a rule explains the difference, or it was not checked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

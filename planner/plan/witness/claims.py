@@ -1,7 +1,5 @@
 """Claims: models of a plan that keep rows by the rules, although they or something that they read was edited."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Columns of the project's own models are those of their queries in this very fold
 its Spark answers each time, by queries that only read the tables of the project, and the rows come in one order.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

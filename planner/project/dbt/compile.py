@@ -3,8 +3,6 @@
 The result is cached until a file or an answer of the warehouse changes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

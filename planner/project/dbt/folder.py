@@ -1,7 +1,5 @@
 """A dbt project as a folder of ours: its nodes are files with the text of a model, under the paths that they have."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property

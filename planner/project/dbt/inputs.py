@@ -3,8 +3,6 @@
 The module imports nothing heavy, for callers that only check if the inputs have changed.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A dbt project by the manifests that the configuration names: `dbt` itself is not needed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path

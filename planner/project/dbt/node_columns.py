@@ -1,7 +1,5 @@
 """The columns of a dbt project's nodes as their queries in this folder have them, with the types that are known."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial

@@ -4,8 +4,6 @@ An edited seed is its file, and an edited model its query over what prod shows. 
 rows that the merge will make, and sees rows before the first plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass

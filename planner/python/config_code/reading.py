@@ -75,11 +75,7 @@ def _check_marks(value: Any, variables: int) -> None:
 
 
 def run_config(
-    root: Path,
-    text: str,
-    environment: Mapping[str, str],
-    isolation: Isolation = NO_ISOLATION,
-    path: str = "config.py",
+    root: Path, text: str, environment: Mapping[str, str], isolation: Isolation = NO_ISOLATION, path: str = "config.py"
 ) -> CodeConfiguration:
     """Return the configuration of a folder's config.py; raise ProjectError at its line.
 

@@ -138,8 +138,7 @@ class Recording:
             return None
         if any(START in part or END in part for part in parsed_text.parts if isinstance(part, str)):
             self.references.refuse(
-                "A text that is made of what is not known here cannot be read, such as `repr` of a variable.",
-                line,
+                "A text that is made of what is not known here cannot be read, such as `repr` of a variable.", line
             )
         if any("\ud800" <= character <= "\udfff" for character in text):
             self.references.refuse("This text holds a character that is not Unicode.", line)

@@ -100,8 +100,6 @@ class References:
 
 
 class Text(str):
-    """A text with references in it."""
-
     references: References
 
     def __new__(cls, raw: str, references: References) -> Text:

@@ -1,7 +1,5 @@
 """GROUP BY: a block becomes one row for each combination of keys, and expressions become values of those rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations

@@ -88,20 +88,16 @@ class Ref:
 class Digesting(Protocol):
     """The digests of `digests.py` that a source needs to compute those of its rows and values."""
 
-    def hash_texts(self, *texts: str) -> str:
-        """Return one digest of texts."""
+    def hash_texts(self, *texts: str) -> str: ...
 
-    def table_rows(self, name: str) -> str:
-        """Return the digest of a table's rows."""
+    def table_rows(self, name: str) -> str: ...
 
-    def table_column(self, name: str, column: str) -> str:
-        """Return the digest of a table's column."""
+    def table_column(self, name: str, column: str) -> str: ...
 
     def part(self, part: Part, names: Names) -> str:
         """Return the digest of a value, under the names of the sources around it."""
 
-    def block(self, block: Block, names: Names) -> str:
-        """Return the digest of a block's rows."""
+    def block(self, block: Block, names: Names) -> str: ...
 
     def inside(self, block: Block, names: Names) -> Names:
         """Return the names inside a block."""
@@ -231,11 +227,7 @@ class Block:
 
         Joins and predicates refer to their own side only, so they may come after it.
         """
-        return Block(
-            self.sources + other.sources,
-            self.steps + other.steps,
-            self.where + other.where,
-        )
+        return Block(self.sources + other.sources, self.steps + other.steps, self.where + other.where)
 
 
 @dataclass(frozen=True, eq=False)

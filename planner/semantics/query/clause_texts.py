@@ -1,7 +1,5 @@
 """The clauses of a query as they are written, by keyword, to find those in which two texts differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 

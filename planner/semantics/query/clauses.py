@@ -1,7 +1,5 @@
 """A digest of each clause that decides a query's rows, so that the reason of a change can name the clause."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mergeplan.planner.semantics.digests import Digests

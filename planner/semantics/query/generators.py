@@ -1,7 +1,5 @@
 """Generators (explode, stack, json_tuple, ...): the number of rows that they make of one, and their columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

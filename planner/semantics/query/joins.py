@@ -1,7 +1,5 @@
 """FROM: tables, CTEs, subqueries, joins and laterals, as one block and a scope with the names of its columns."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

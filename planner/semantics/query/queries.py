@@ -1,7 +1,5 @@
 """Translate a qualified SQL query into a relation: SELECT with all its clauses, set operations, LIMIT."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

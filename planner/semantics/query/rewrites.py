@@ -5,8 +5,6 @@ equal to itself and greater than all numbers) and in ANSI mode. Whether an expre
 Spark itself evaluates the parts of a query in any order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Term, Value

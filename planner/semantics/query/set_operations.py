@@ -1,7 +1,5 @@
 """Translate UNION, EXCEPT, INTERSECT and DISTINCT, so that equivalent ones become equal."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sqlglot import exp

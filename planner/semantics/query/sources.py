@@ -1,7 +1,5 @@
 """The sources of a block's rows: tables, and the parts of a query that cannot be flattened into one block."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -463,9 +461,5 @@ def is_constant(value: Part) -> bool:
 NOT_CONSTANT = frozenset(("window", "scalar", "exists", "in query", "maybe rows", "date", "aggregate"))
 
 
-def rebase_relation(relation: Relation, source: Source, at_place: bool = False) -> Relation:
-    columns: dict[str, Value] = {
-        name: Ref(source, str(index) if at_place else value)
-        for index, (name, value) in enumerate(relation.columns.items())
-    }
-    return Relation(Block((source,)), columns)
+def rebase_relation(relation: Relation, source: Source) -> Relation:
+    return Relation(Block((source,)), {name: Ref(source, value) for name, value in relation.columns.items()})

@@ -5,8 +5,6 @@ one day is the same either way. These are not: a window or a GROUP BY without th
 interval's dates anywhere but in the filter of the day. They count as changed whenever the table is rebuilt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ Two values are alike here if GROUP BY treats them as one: NULL and NULL, 0.0 and
 equal. ORDER BY has no other ties, so that values that differ for one differ for the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, product

@@ -1,7 +1,5 @@
 """Keywords in a position where only a name is possible: nearly all are names to Spark, and none to sqlglot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType

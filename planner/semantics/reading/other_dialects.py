@@ -5,8 +5,6 @@ and a cast of 2.5 to INT is 3 in DuckDB and 2 in Spark. The parser's tree is mar
 written. In that dialect its meaning does not change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """Expressions of PIVOT: sqlglot parses calls only, so each other one is wrapped in a call while it is parsed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType

@@ -4,8 +4,6 @@ Only Spark has `>>>`, `v:field`, `|> SET`, `|> DROP`, `OVER (CLUSTER BY k)`, `X 
 (SUM(a) + 1 FOR ...)`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rewrite queries without SELECT, and those after `|> UNION`, in the form that sqlglot parses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType

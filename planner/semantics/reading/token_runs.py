@@ -1,7 +1,5 @@
 """Parts of a query's tokens, by brackets and commas."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

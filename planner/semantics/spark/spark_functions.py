@@ -4,8 +4,6 @@ sqlglot has types for most functions; the names below are those that it parses a
 none of the lists is unknown (a user's function, or one of a later Spark), and nothing is assumed about it.
 """
 
-from __future__ import annotations
-
 import re
 
 from sqlglot import exp

@@ -4,8 +4,6 @@ A setting counts unless it is known to change no results, or has the default val
 equivalence hold. An unknown setting counts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from importlib.resources import files

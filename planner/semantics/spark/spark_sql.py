@@ -5,8 +5,6 @@ without the format. Their results differ in Spark, so such a call is preserved a
 brackets around subqueries, which Spark also reads differently, are corrected in the tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """What audits found, passes included, with its history."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

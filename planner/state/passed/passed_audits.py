@@ -1,7 +1,5 @@
 """Audits that passed on a table: an audit does not run again on unchanged rows."""
 
-from __future__ import annotations
-
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.transaction import Database, Transaction
 

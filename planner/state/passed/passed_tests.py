@@ -1,7 +1,5 @@
 """Which unit tests passed, each by a digest of all that its outcome rests on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """What the rules said of models and Spark's analyzer did not agree with: such a table is never kept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from mergeplan.planner.state import tables as t

@@ -1,7 +1,5 @@
 """Runs that a scheduler gave an id: what was due, and what became of each model. A run is taken up under its id."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

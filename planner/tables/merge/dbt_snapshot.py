@@ -4,8 +4,6 @@ dbt writes the new versions and the ends of others into a staging view, and merg
 reproduced: a key that comes back unchanged after its deletion begins no version, because its id is in the table.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -49,8 +47,6 @@ def dbt_versions(batch: MergeBatch, history: History, dbt: DbtVersions, executio
 
 @dataclass(frozen=True)
 class _Terms:
-    """The parts of the SELECT."""
-
     batch: MergeBatch
     history: History
     dbt: DbtVersions

@@ -1,7 +1,5 @@
 """INCREMENTAL_BY_UNIQUE_KEY with `delete_insert`: the rows of a batch replace all rows of their keys."""
 
-from __future__ import annotations
-
 from sqlglot import exp
 
 from mergeplan.planner.engine.protocol import MergeInto

@@ -1,7 +1,5 @@
 """The merge for each kind of model."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from mergeplan.planner.engine.protocol import MergeInto

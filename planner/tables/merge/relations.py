@@ -3,8 +3,6 @@
 NULL in a key matches nothing in a MERGE, and is a value if the key names a history: `docs/reference/kinds.md`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ NULL in a key is a value like any other: a history of "no region" is one history
 nothing and began a version in each batch; of such versions each ends where the next begins (`_base_versions`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """INCREMENTAL_BY_UNIQUE_KEY: rows of a known key replace the old ones, others are added."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """The pages by address: they read as the endpoints of the API do, and act through its jobs."""
 
-from __future__ import annotations
-
 from fastapi import APIRouter, Depends, Request
 
 from mergeplan.planner.ui.routes import checks, entry, plans, reading
@@ -10,7 +8,6 @@ from mergeplan.planner.ui.state import UiState
 
 
 def make_pages() -> APIRouter:
-    """Return the pages of one server, for `create_app`."""
     state = UiState()
 
     async def add_state(request: Request) -> None:

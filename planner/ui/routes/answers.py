@@ -1,7 +1,5 @@
 """Answers of the pages: HTML with its headers, redirects, errors as a page, and forms of this server."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus

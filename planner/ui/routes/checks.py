@@ -1,7 +1,5 @@
 """Unit tests, audits, the linter and table diffs: started by a form, with their last results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Signing in, the files that pages load, and unknown addresses."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Annotated
 

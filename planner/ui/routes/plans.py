@@ -1,7 +1,5 @@
 """Plans, jobs and rollbacks: started by a form, read while they run, applied and cancelled by a form."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response

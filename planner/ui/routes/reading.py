@@ -1,7 +1,5 @@
 """The pages that only read: the catalog, models, lineage, environments and their history."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated

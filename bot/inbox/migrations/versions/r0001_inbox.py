@@ -1,7 +1,5 @@
 """The first tables."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 
@@ -53,9 +51,7 @@ def upgrade() -> None:
         sa.Column("data", NAME, nullable=False),
     )
     op.create_table(
-        "bot_prods",
-        sa.Column("repository", NAME, primary_key=True),
-        sa.Column("data", NAME, nullable=False),
+        "bot_prods", sa.Column("repository", NAME, primary_key=True), sa.Column("data", NAME, nullable=False)
     )
     op.create_table(
         "bot_runs",

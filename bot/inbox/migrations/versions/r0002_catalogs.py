@@ -1,7 +1,5 @@
 """The catalogs of what prods show."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -1,7 +1,5 @@
 """Repositories by GitHub's number: the key of their records, and the name that they have now."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -1,7 +1,5 @@
 """What projects publish of their prods, for the pull requests of others."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

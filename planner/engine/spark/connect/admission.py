@@ -4,8 +4,6 @@ Nothing here opens a connection. An admitted request holds only fields that `adm
 in it have been checked, and each text is written back as it was parsed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

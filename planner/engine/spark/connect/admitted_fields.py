@@ -4,8 +4,6 @@
 has been reviewed.
 """
 
-from __future__ import annotations
-
 from mergeplan.planner.name_lists import read_lists
 
 PACKAGE = "spark.connect."

@@ -3,8 +3,6 @@
 It ends with its standard input, whatever its Spark is doing.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue

@@ -1,7 +1,5 @@
 """Plans compared by the warm Spark: one line of JSON each way, on the port at which it counts jobs."""
 
-from __future__ import annotations
-
 import json
 import socket
 

@@ -1,7 +1,5 @@
 """A session on a Spark Connect server, which may be the warm Spark of this machine."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import re
@@ -43,11 +41,7 @@ class ConnectSession:
     """
 
     def __init__(
-        self,
-        server: Server,
-        owner: Owner | None = None,
-        visit: Visit | None = None,
-        operation: Operation | None = None,
+        self, server: Server, owner: Owner | None = None, visit: Visit | None = None, operation: Operation | None = None
     ) -> None:
         from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as Connected

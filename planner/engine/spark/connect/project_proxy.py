@@ -4,8 +4,6 @@ The address of the real server, its token and the settings of the session stay o
 single child, which knows its id and nothing else.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -59,7 +57,7 @@ class ProjectProxy:
         self._server = LIB.grpc.server(
             ThreadPoolExecutor(THREADS, thread_name_prefix="proxy"),
             handlers=[self._method_handlers()],
-            options=_grpc_options(),
+            options=[("grpc.max_receive_message_length", LARGEST), ("grpc.max_send_message_length", LARGEST)],
             maximum_concurrent_rpcs=THREADS,
         )
         self._server.add_insecure_port(f"unix:{path}")
@@ -263,10 +261,6 @@ class ProjectProxy:
                     self._views |= {self._begun.pop(operation)}
                 if operation in self._registering:
                     self._functions |= {self._registering.pop(operation)}
-
-
-def _grpc_options() -> list[tuple[str, int]]:
-    return [("grpc.max_receive_message_length", LARGEST), ("grpc.max_send_message_length", LARGEST)]
 
 
 def _abort_call(context: Any, error: Exception) -> None:

@@ -1,7 +1,5 @@
 """A session of the real Spark Connect server, for one child with project code, with the gateway's settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any

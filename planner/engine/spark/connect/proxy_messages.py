@@ -1,7 +1,5 @@
 """Parses bytes of project code into a message of Spark Connect, however deeply nested, or refuses them."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

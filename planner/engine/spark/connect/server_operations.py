@@ -1,7 +1,5 @@
 """The writes that a Spark Connect server continues when their client has gone, as one session knows them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
@@ -30,8 +28,7 @@ class ClientSession(EngineSession, Protocol):
     def session_id(self) -> str:
         """The id by which the server knows the session."""
 
-    def end_attached(self) -> None:
-        """End the operation to which it is attached."""
+    def end_attached(self) -> None: ...
 
     def has_attached_ended(self, seconds: float) -> bool:
         """Return True if the operation to which it is attached has ended, or ends within `seconds`."""

@@ -1,7 +1,5 @@
 """Spark's analyzer as a witness: are two queries one plan over tables without rows? Nothing is run."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Results that a thread yields one by one, each waited for only so long."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Iterable, Iterator

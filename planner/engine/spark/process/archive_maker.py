@@ -4,8 +4,6 @@ It runs in a separate process, at the lowest priority if nobody waits for it. It
 no jar but Spark's own: the archive holds only Spark's code.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

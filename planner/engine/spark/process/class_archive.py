@@ -9,8 +9,6 @@ twice the processor time of the verb that ends, and the bundled Java writes none
 classes to build on.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -5,8 +5,6 @@ confined if project code is isolated, the system supports it, and Spark needs no
 named.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import re
@@ -127,11 +125,7 @@ def confine_java(
     host_names = ("localhost", socket.gethostname(), socket.getfqdn())
     Path(scratch.name, "hosts").write_text(gate.stand_ins.hosts_file(dict.fromkeys(host_names)), encoding="utf-8")
     reads = _read_paths(conf, java, isolation, (*read, str(folder / "log4j2.properties"), *map(str, access.folders)))
-    return Confinement(
-        scratch,
-        gate,
-        IsolationProfile(reads, writes, Network.LISTED, own_user=False, limited=False),
-    )
+    return Confinement(scratch, gate, IsolationProfile(reads, writes, Network.LISTED, own_user=False, limited=False))
 
 
 def _read_paths(conf: Mapping[str, str], java: Path, isolation: Isolation, more: Sequence[str]) -> tuple[str, ...]:

@@ -5,8 +5,6 @@ Spark then admits no new client, waits until its other clients have left, and re
 next start, and the lock that counts clients are stored beside the catalog's lock.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -4,8 +4,6 @@ The embedded catalog remembers each format that it was opened with: as long as i
 must be able to read and drop that table, whatever the project's files say by then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

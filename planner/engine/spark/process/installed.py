@@ -1,7 +1,5 @@
 """The installed Java and the installed Spark."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """One quiet JVM for Spark, that ends with the process that started it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

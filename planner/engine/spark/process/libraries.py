@@ -1,7 +1,5 @@
 """The libraries for Spark Connect, imported on first use: that takes a second."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import cached_property
 from importlib import import_module

@@ -1,7 +1,5 @@
 """A check that a Spark that runs for weeks still answers: it analyses a new query now and then."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ it answers two questions that Spark Connect does not: how many jobs a client has
 one plan.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import signal

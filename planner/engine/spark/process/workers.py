@@ -4,8 +4,6 @@ Spark starts them as `python -m pyspark.daemon` and talks to them over a Unix so
 python. It starts python with only its libraries, a folder of its own, and sockets to answer on.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import tempfile

@@ -1,7 +1,5 @@
 """Check the calls of audits and bind each to its audit, so that only names and dates are left to splice."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """AUDIT blocks as Audits: those that models call, and standalone ones."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Names, arguments and defaults are SQLMesh's. NULLs pass, unless an audit is about NULLs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """`freshness` of MODEL blocks, of external_models.yaml and of dbt's sources."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

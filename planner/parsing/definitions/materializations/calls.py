@@ -1,7 +1,5 @@
 """The calls by which a custom materialization writes, each as the kind that does the same."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass

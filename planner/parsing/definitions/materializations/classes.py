@@ -8,8 +8,6 @@ The class is read, not run with a stand-in for the adapter as config.py is. A ru
 last call would write rows that differ from the plan. Reading sees every statement, and refuses those that may decide.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

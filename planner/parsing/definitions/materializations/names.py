@@ -1,7 +1,5 @@
 """The meanings of names in a file of materializations/, and the code in it that has no effect; none of it is run."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -26,8 +26,6 @@ MOST = 100  # properties of a kind that lead to each other
 
 @dataclass(frozen=True)
 class Column:
-    """A column, as an expression."""
-
     name: str
 
 

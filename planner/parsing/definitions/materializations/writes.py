@@ -4,8 +4,6 @@ It is read twice, with `is_first_insert` true and false. Each time it must come 
 mergeplan does too. Anything else that may have an effect is not understood.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Columns named like the keywords `from` and `values`: Spark reads them, but the parser only in back-ticks."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

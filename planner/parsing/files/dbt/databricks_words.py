@@ -1,7 +1,5 @@
 """Functions that only Databricks has, in Spark's spelling: `iff` is `if` in a project of dbt-databricks."""
 
-from __future__ import annotations
-
 import re
 
 from sqlglot.errors import SqlglotError

@@ -4,8 +4,6 @@ Rows that hooks insert are part of the query. If hooks load a seed, or if a tabl
 fills it. Any other effect of a hook is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -68,9 +66,7 @@ def refuse_header(node: DbtNode) -> None:
     text = _COMMENT.sub(" ", str(node.settings.get("sql_header") or ""))
     statements = [part for part in text.split(";") if part.strip()]  # a quoted semicolon yields parts that are no SET
     if unknown := next((part for part in statements if not _sets_no_result(part)), ""):
-        raise _node_error(
-            node, f"sets `sql_header` to `{' '.join(unknown.split())[:60]}`, which mergeplan does not follow"
-        )
+        raise node.refusal(f"sets `sql_header` to `{' '.join(unknown.split())[:60]}`, which mergeplan does not follow")
 
 
 def with_inserted_rows(node: DbtNode) -> str:
@@ -81,9 +77,7 @@ def with_inserted_rows(node: DbtNode) -> str:
     text = without_end(node.text)
     columns = _cast_columns(text)
     if not columns:
-        raise _node_error(
-            node, "has hooks that insert rows, and its query does not say the types of its columns by CAST"
-        )
+        raise node.refusal("has hooks that insert rows, and its query does not say the types of its columns by CAST")
     values = ", ".join(f"CAST(_{number} AS {kind}) AS {name}" for number, (name, kind) in enumerate(columns, 1))
     names = ", ".join(f"_{number}" for number in range(1, len(columns) + 1))
     rows = [
@@ -197,15 +191,11 @@ def _insert_values(node: DbtNode, hook: str, width: int) -> str:
     try:
         tree = sqlglot.parse_one(f"SELECT * FROM {text}", dialect="spark")
     except SqlglotError:
-        raise _node_error(node, "has a hook that inserts rows, which is not one statement of SQL") from None
+        raise node.refusal("has a hook that inserts rows, which is not one statement of SQL") from None
     values = tree.args["from_"].this if isinstance(tree, exp.Select) and "from_" in tree.args else None
     rows = values.expressions if isinstance(values, exp.Values) and not values.alias else []
     if not rows or any(not isinstance(row, exp.Tuple) or len(row.expressions) != width for row in rows):
-        raise _node_error(node, f"has a hook that inserts other rows than ones of {width} values")
+        raise node.refusal(f"has a hook that inserts other rows than ones of {width} values")
     if any(tree.find_all(exp.Column)) or any(part is not tree for part in tree.find_all(exp.Select)):
-        raise _node_error(node, "has a hook that inserts what is no constant value")
+        raise node.refusal("has a hook that inserts what is no constant value")
     return text
-
-
-def _node_error(node: DbtNode, why: str) -> ProjectError:
-    return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1))

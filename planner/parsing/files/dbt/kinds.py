@@ -3,13 +3,10 @@
 Any difference between dbt and the kind is refused with a message: no table is filled approximately.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.files.dbt.hooks import refuse_header, refuse_hooks, with_inserted_rows
 from mergeplan.planner.parsing.files.dbt.merges import PREDICATES, key_texts, merge_settings, read_column
@@ -30,14 +27,14 @@ REFUSED = {
             "not_matched_by_source_condition",
             "skip_not_matched_step",
         ),
-        "A model of mergeplan inserts each row of a new key: leave out the others in the query",
+        "A model of mergeplan inserts each row of a new key: leave out the others in the query.",
     ),
     "row_filter": "",
 }
 ELSEWHERE = "or let another project of dbt build it, and read its table as a source"
 INSTEAD = {  # for strategies whose predicates decide the deleted rows
-    "replace_where": "Use `insert_overwrite` with `partition_by`, or `delete+insert` with one column as `unique_key`",
-    "delete+insert": "Choose the rows in the query, by `is_incremental()`",
+    "replace_where": "Use `insert_overwrite` with `partition_by`, or `delete+insert` with one column as `unique_key`.",
+    "delete+insert": "Choose the rows in the query, by `is_incremental()`.",
 }
 KEPT = {  # kind -> its settings with `full_refresh: false`; INCREMENTAL_UNMANAGED has them by default
     "INCREMENTAL_BY_UNIQUE_KEY": ("forward_only true", "disable_restatement true"),
@@ -62,17 +59,17 @@ class DbtKind:
 def dbt_kind(node: DbtNode) -> DbtKind:
     """Return the kind of a node; raise ProjectError for anything that mergeplan does not do as dbt does."""
     if node.language != "sql":
-        raise _node_error(node, "is a Python model, which dbt runs on Databricks only", f"Write it in SQL, {ELSEWHERE}")
+        raise node.refusal("is a Python model, which dbt runs on Databricks only", f"Write it in SQL, {ELSEWHERE}.")
     for setting, instead in REFUSED.items():
         if node.settings.get(setting):
-            raise _node_error(node, f"sets `{setting}`, which mergeplan does not follow", instead)
+            raise node.refusal(f"sets `{setting}`, which mergeplan does not follow", instead)
     refuse_hooks(node)
     refuse_header(node)
     kind = "seed" if node.type == "seed" else "snapshot" if node.type == "snapshot" else node.materialized
     read = KINDS.get(kind)
     if read is None:
-        raise _node_error(node, f"is materialized as `{kind}`, which mergeplan does not know",
-                          f"Use `table` or `incremental`, {ELSEWHERE}")  # fmt: skip
+        why = f"is materialized as `{kind}`, which mergeplan does not know"
+        raise node.refusal(why, f"Use `table` or `incremental`, {ELSEWHERE}.")
     return read(node)
 
 
@@ -80,8 +77,8 @@ def _materialized_view_kind(node: DbtNode) -> DbtKind:
     """Return the kind of a table that has the query's rows after each run, in which dbt refreshes the view."""
     change = str(node.settings.get("on_configuration_change") or "apply")
     if change != "apply":
-        raise _node_error(node, f"sets `on_configuration_change` to `{change}`: dbt leaves the rows of its old query",
-                          "Use `apply`, or `materialized: table`")  # fmt: skip
+        why = f"sets `on_configuration_change` to `{change}`: dbt leaves the rows of its old query"
+        raise node.refusal(why, "Use `apply`, or `materialized: table`.")
     return DbtKind("FULL", node.text)
 
 
@@ -97,7 +94,7 @@ def _snapshot_kind(node: DbtNode) -> DbtKind:
     strategy = str(node.settings.get("strategy") or "")
     read = SNAPSHOTS.get(strategy)
     if read is None:
-        raise _node_error(node, f"has the snapshot strategy `{strategy}`, which mergeplan does not know")
+        raise node.refusal(f"has the snapshot strategy `{strategy}`, which mergeplan does not know")
     kind, kind_settings = read(node)
     keys, since = node.words("unique_key"), _snapshot_column(node, "updated_at")
     names = {**SNAPSHOT_NAMES, **dict(node.settings.get("snapshot_meta_column_names") or {})}
@@ -126,7 +123,7 @@ def _snapshot_kind(node: DbtNode) -> DbtKind:
 def _by_timestamp(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     """Return the kind that begins a version if a row has a later time than the current version."""
     if not (column := _snapshot_column(node, "updated_at")):
-        raise _node_error(node, "is a snapshot by `timestamp` and has no `updated_at`")
+        raise node.refusal("is a snapshot by `timestamp` and has no `updated_at`")
     return "SCD_TYPE_2_BY_TIME", (f"updated_at_name {quote_text(column)}",)
 
 
@@ -134,7 +131,7 @@ def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     """Return the kind that begins a version if a row has other values than the current version."""
     columns = node.words("check_cols")
     if not columns:
-        raise _node_error(node, "is a snapshot by `check` and has no `check_cols`")
+        raise node.refusal("is a snapshot by `check` and has no `check_cols`")
     if columns == ("all",):
         return "SCD_TYPE_2_BY_COLUMN", ("columns *",)
     names = [read_column(node, "check_cols", text) for text in columns]
@@ -150,7 +147,7 @@ def _hard_deletes(node: DbtNode) -> str:
     old = "invalidate" if node.settings.get("invalidate_hard_deletes") else "ignore"
     deletes = str(node.settings.get("hard_deletes") or old)
     if deletes not in ("ignore", "invalidate", "new_record"):
-        raise _node_error(node, f"has `hard_deletes: {deletes}`, which mergeplan does not know")
+        raise node.refusal(f"has `hard_deletes: {deletes}`, which mergeplan does not know")
     return deletes
 
 
@@ -160,12 +157,10 @@ def _incremental_kind(node: DbtNode) -> DbtKind:
     strategy = str(node.settings.get("incremental_strategy") or "append").lower()
     read = STRATEGIES.get(strategy)
     if strategy not in ("append", "merge") and (setting := next(filter(node.settings.get, PREDICATES), "")):
-        raise _node_error(
-            node, f"sets `{setting}`, which mergeplan follows in a `merge` only", INSTEAD.get(strategy, "")
-        )
+        raise node.refusal(f"sets `{setting}`, which mergeplan follows in a `merge` only", INSTEAD.get(strategy, ""))
     if read is None:
-        instead = f"Use one of {', '.join(STRATEGIES)}, or a model of mergeplan of kind INCREMENTAL_BY_TIME_RANGE"
-        raise _node_error(node, f"has the incremental strategy `{strategy}`, which mergeplan does not know", instead)
+        instead = f"Use one of {', '.join(STRATEGIES)}, or a model of mergeplan of kind INCREMENTAL_BY_TIME_RANGE."
+        raise node.refusal(f"has the incremental strategy `{strategy}`, which mergeplan does not know", instead)
     return _kept_kind(read(node)) if node.settings.get("full_refresh") is False else read(node)
 
 
@@ -198,15 +193,15 @@ def _delete_insert(node: DbtNode) -> DbtKind:
     """
     keys = key_texts(node, "unique_key")
     if not keys:
-        raise _node_error(node, "deletes and inserts, and has no `unique_key`")
+        raise node.refusal("deletes and inserts, and has no `unique_key`")
     if len(keys) > 1:
         problem = "deletes and inserts by several columns: one by one or together, as the version of Databricks decides"
-        raise _node_error(node, problem, "Use one column as `unique_key`, or `merge`")
+        raise node.refusal(problem, "Use one column as `unique_key`, or `merge`.")
     if not is_alike(node.text, node.later) and later_reads_itself(node):
         problem = (
             "deletes and inserts, and reads its own table before or after it, as the version of Databricks decides"
         )
-        raise _node_error(node, problem, "Choose the rows of later runs by `current_date()`, or use `merge`")
+        raise node.refusal(problem, "Choose the rows of later runs by `current_date()`, or use `merge`.")
     return DbtKind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key ({keys[0]}), delete_insert true)", first_or_later(node))
 
 
@@ -217,10 +212,9 @@ def _insert_overwrite(node: DbtNode) -> DbtKind:
     """
     columns = node.words("partition_by")
     if node.words("liquid_clustered_by"):
-        raise _node_error(
-            node,
+        raise node.refusal(
             "replaces rows by `liquid_clustered_by`, or the whole table, as the version of Databricks decides",
-            "Use `partition_by`, or `merge` with a `unique_key`",
+            "Use `partition_by`, or `merge` with a `unique_key`.",
         )
     if is_alike(node.text, node.later):
         return DbtKind("INCREMENTAL_BY_PARTITION" if columns else "FULL", node.text)
@@ -232,11 +226,9 @@ def _microbatch_kind(node: DbtNode) -> DbtKind:
     column, begin = node.settings.get("event_time"), node.settings.get("begin")
     cron = BATCHES.get(str(node.settings.get("batch_size") or "").lower())
     if not (column and begin and cron):
-        raise _node_error(node, f"needs `event_time`, `begin` and a `batch_size` of {', '.join(BATCHES)}")
+        raise node.refusal(f"needs `event_time`, `begin` and a `batch_size` of {', '.join(BATCHES)}")
     if not is_alike(node.text, node.later):
-        raise _node_error(
-            node, "is filled by `microbatch`, and its query is another one in later runs (`is_incremental()`)"
-        )
+        raise node.refusal("is filled by `microbatch`, and its query is another one in later runs (`is_incremental()`)")
     lookback = node.settings.get("lookback")
     units = 1 if lookback is None else int(str(lookback))
     time = read_column(node, "event_time", str(column)).key
@@ -251,7 +243,7 @@ def fill_edges(node: DbtNode, query: str) -> str:
     """
     filled = _BEFORE_END.sub("<= @end_ts", query.replace(f"'{START}'", "@start_ts"))
     if any(mark in filled for mark in (*START, *END) if not mark.isalpha()):
-        raise _node_error(node, "uses its batch otherwise than in `>= start` and `< end`")
+        raise node.refusal("uses its batch otherwise than in `>= start` and `< end`")
     return filled
 
 
@@ -261,11 +253,6 @@ def quote_text(text: str) -> str:
 
 def quote_name(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else quote_column(name)
-
-
-def _node_error(node: DbtNode, why: str, instead: str = "") -> ProjectError:
-    hint = f"{instead}." if instead else ""
-    return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1), hint=hint)
 
 
 STRATEGIES: dict[str, Read] = {

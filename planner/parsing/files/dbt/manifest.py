@@ -4,8 +4,6 @@ Nodes are compared with the files of the project: a node whose text differs is a
 no trace in a manifest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -135,7 +133,10 @@ def manifest_project(
     content, names = first.content, list(files)
     for manifest in filter(None, (first, later)):
         check_parsed_files(manifest.path, manifest.parsed, first.project, names, read)
-        _check_vars(manifest, target, names, read)
+        version = manifest.content.metadata.dbt_version
+        if reads_vars(version):
+            check_vars(manifest.path, version, manifest.vars_hash, manifest.results.args, target, read)
+            refuse_vars_of_packages(manifest.path, names)
     _check_files(first, names)
     nodes = [node for node in content.nodes.values() if node.resource_type in KINDS and _is_enabled(node)]
     data: dict[str, Any] = {
@@ -242,14 +243,6 @@ def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
     return text is not None and node.checksum.checksum in {
         hashlib.sha256(candidate.encode()).hexdigest() for candidate in (text.strip(), text)
     }
-
-
-def _check_vars(manifest: Manifest, target: str, files: Iterable[str], read: Read) -> None:
-    """Raise ProjectError for a manifest that was made with other variables than those of the project's files."""
-    version = manifest.content.metadata.dbt_version
-    if reads_vars(version):
-        check_vars(manifest.path, version, manifest.vars_hash, manifest.results.args, target, read)
-        refuse_vars_of_packages(manifest.path, files)
 
 
 def _check_files(manifest: Manifest, files: Iterable[str]) -> None:

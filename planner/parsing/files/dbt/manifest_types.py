@@ -1,7 +1,5 @@
 """Types of dbt's manifest.json, catalog.json and run_results.json, limited to the parts that mergeplan reads."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -49,8 +47,6 @@ class Checksum(JsonPart):
 
 
 class Constraint(JsonPart):
-    """A constraint of a contract."""
-
     type: Text = ""
     expression: Text = ""
 
@@ -188,8 +184,6 @@ OwnerOrNone = Annotated[Owner, null_default(Owner())]
 
 
 class GroupPart(JsonPart):
-    """A group of models."""
-
     name: Name
     owner: OwnerOrNone = Owner()
 
@@ -224,14 +218,10 @@ class Overrides(JsonPart):
 
 
 class UnitTestConfig(JsonPart):
-    """The settings of a unit test."""
-
     meta: Annotated[dict[str, Any], null_default({})] = Field(default={})
 
 
 class UnitTestPart(JsonPart):
-    """A unit test."""
-
     unique_id: Id
     name: Name
     original_file_path: FilePath
@@ -251,15 +241,11 @@ class FilePart(JsonPart):
 
 
 class MacroPart(FilePart):
-    """A macro."""
-
     macro_sql: Text = ""
     depends_on: Above = Needs()
 
 
 class ManifestFile(JsonPart):
-    """A manifest.json."""
-
     metadata: Made = Metadata()
     nodes: dict[str, NodePart]
     sources: Annotated[dict[str, SourcePart], null_default({})] = Field(default={})
@@ -271,22 +257,16 @@ class ManifestFile(JsonPart):
 
 
 class CatalogColumn(JsonPart):
-    """A column in the warehouse."""
-
     name: Name
     type: Name
     index: Annotated[int, null_default(0)] = 0
 
 
 class CatalogTable(JsonPart):
-    """A table in the warehouse."""
-
     columns: Annotated[dict[str, CatalogColumn], null_default({})] = Field(default={})
 
 
 class CatalogFile(JsonPart):
-    """A catalog.json."""
-
     nodes: Annotated[dict[str, CatalogTable], null_default({})] = Field(default={})
     sources: Annotated[dict[str, CatalogTable], null_default({})] = Field(default={})
 
@@ -307,7 +287,5 @@ class Arguments(JsonPart):
 
 
 class RunResults(JsonPart):
-    """A run_results.json."""
-
     metadata: Made = Metadata()
     args: Annotated[Arguments, null_default(Arguments())] = Arguments()

@@ -3,8 +3,6 @@
 dbt reads them from `vars.yml` since 1.12, and no other trace of that file is in what it writes.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping

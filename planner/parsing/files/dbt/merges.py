@@ -1,12 +1,10 @@
 """The effect of a dbt merge on rows of an existing key, and the further conditions by which it finds them."""
 
-from __future__ import annotations
-
 import re
 
 from sqlglot import exp
 
-from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.naming import ColumnName, quote_column
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
 from mergeplan.planner.parsing.sql.misreading import tokens_differ
@@ -39,10 +37,10 @@ def _update_clause(node: DbtNode, keys: tuple[str, ...]) -> str:
         return f"target.{key} = target.{key}"
     updated, excluded = _read_columns(node, "merge_update_columns"), _list_excluded(node)
     if updated and excluded:
-        raise _node_error(node, "sets both `merge_update_columns` and `merge_exclude_columns`, which dbt refuses")
+        raise node.refusal("sets both `merge_update_columns` and `merge_exclude_columns`, which dbt refuses")
     if excluded and {*excluded}.issuperset(ColumnName.parse(key) for key in keys):
-        raise _node_error(
-            node, "names its `unique_key` in `merge_exclude_columns`", "Leave the key out: it is equal anyway."
+        raise node.refusal(
+            "names its `unique_key` in `merge_exclude_columns`", "Leave the key out: it is equal anyway."
         )
     if excluded:
         return f"* EXCEPT ({', '.join(name.key for name in excluded)})"
@@ -57,7 +55,7 @@ def key_texts(node: DbtNode, setting: str) -> tuple[str, ...]:
     value = node.settings.get(setting)
     if isinstance(value, dict):
         hint = f"Write the column's name: `{setting}: {value.get('field', 'day')}`."
-        raise _node_error(node, f"has a dict in `{setting}`, as dbt-bigquery takes it", hint)
+        raise node.refusal(f"has a dict in `{setting}`, as dbt-bigquery takes it", hint)
     texts = tuple(text.strip() for text in node.words(setting))
     for text in texts:
         if not _PATH_OR_CALL.fullmatch(text):
@@ -70,7 +68,7 @@ def read_column(node: DbtNode, setting: str, text: str) -> ColumnName:
     name = ColumnName.parse(text.strip())
     if name is None:
         hint = f"Write a name that is no word in back-ticks: `{quote_column(text.strip('` '))}`."
-        raise _node_error(node, f"names `{text}` in `{setting}`, which is no name of a column", hint)
+        raise node.refusal(f"names `{text}` in `{setting}`, which is no name of a column", hint)
     return name
 
 
@@ -79,7 +77,7 @@ def _list_excluded(node: DbtNode) -> list[ColumnName]:
     texts = node.words("merge_exclude_columns")
     if quoted := next((text for text in texts if "`" in text), ""):
         hint = f"Write it without back-ticks: `{quoted.strip('` ')}`."
-        raise _node_error(node, f"names `{quoted}` in `merge_exclude_columns`, which dbt finds in no table", hint)
+        raise node.refusal(f"names `{quoted}` in `merge_exclude_columns`, which dbt finds in no table", hint)
     return [ColumnName(text.strip()) for text in texts]
 
 
@@ -92,13 +90,13 @@ def _merge_conditions(node: DbtNode) -> list[str]:
     setting = next((name for name in PREDICATES if node.settings.get(name)), "")
     value = node.settings.get(setting)
     if value and not isinstance(value, list | tuple):
-        raise _node_error(node, f"sets `{setting}` to a text, where dbt merges by a list of texts")
+        raise node.refusal(f"sets `{setting}` to a text, where dbt merges by a list of texts")
     return [_read_condition(node, setting, text, stands_alone=True) for text in node.words(setting)]
 
 
 def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: bool = False) -> str:
     """Return a condition over `target` and `source`; raise ProjectError if mergeplan could read it differently."""
-    wrong = _node_error(node, f"has the condition `{text}` in `{setting}`, which mergeplan does not follow")
+    wrong = node.refusal(f"has the condition `{text}` in `{setting}`, which mergeplan does not follow")
     try:
         (condition,) = tree_of(f"SELECT {text}").expressions
         is_alike = not tokens_differ(
@@ -115,7 +113,7 @@ def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: boo
         side = _merge_side(node, column.table.lower())
         if side is None or column.args.get("db"):
             hint = f"Write DBT_INTERNAL_DEST or DBT_INTERNAL_SOURCE before `{column.name}`."
-            raise _node_error(node, f"names `{column.sql('spark')}` in `{setting}`, which may be of either side", hint)
+            raise node.refusal(f"names `{column.sql('spark')}` in `{setting}`, which may be of either side", hint)
         column.set("table", exp.to_identifier(side))
     return spark_text_of(condition)
 
@@ -125,7 +123,3 @@ def _merge_side(node: DbtNode, name: str) -> str | None:
         if name == str(node.settings.get(setting) or usual).lower():
             return side
     return None
-
-
-def _node_error(node: DbtNode, why: str, hint: str = "") -> ProjectError:
-    return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1), hint=hint)

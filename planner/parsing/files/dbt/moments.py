@@ -1,14 +1,11 @@
 """The time of a run in a compiled text: dbt would write it as a constant, mergeplan as an expression of SQL."""
 
-from __future__ import annotations
-
 import re
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode
 
 MARKED = re.compile("\ue004(utc|local)\\|(-?[0-9.]+)\\|([^\ue005]*)\ue005")  # as the child writes it
@@ -21,6 +18,7 @@ FORMATS = {
 }  # fmt: skip
 _APART = re.compile(r"[\s()=<>,;+*/-]*")  # what may stand beside a number
 _PART = re.compile(r"%.|[A-Za-z]+|'|[^%A-Za-z']+", re.DOTALL)
+HINT = "Let SQL ask for the time, or give it as a variable."
 
 
 def fill_moments(node: DbtNode, text: str) -> str:
@@ -30,7 +28,7 @@ def fill_moments(node: DbtNode, text: str) -> str:
     try:
         tokens = Dialect.get_or_raise("spark").tokenize(text)
     except SqlglotError:
-        raise _node_error(node, "has a query that cannot be read, with the time of the run in it") from None
+        raise node.refusal("has a query that cannot be read, with the time of the run in it", HINT) from None
     filled, end = [], 0
     for previous, token in zip([None, *tokens], tokens, strict=False):
         if token.start < end:
@@ -42,7 +40,7 @@ def fill_moments(node: DbtNode, text: str) -> str:
         match = MARKED.fullmatch(token.text) if token.token_type == TokenType.STRING else None
         if match is None:
             if any(edge in token.text for edge in EDGES):
-                raise _node_error(node, "writes the time of the run into its query as a part of something else")
+                raise node.refusal("writes the time of the run into its query as a part of something else", HINT)
             continue
         is_typed = previous is not None and previous.text.upper() in TYPES and previous.token_type != TokenType.STRING
         start = previous.start if previous is not None and is_typed else token.start
@@ -73,15 +71,10 @@ def _moment_sql(node: DbtNode, match: re.Match[str]) -> str:
 def _format_pattern(node: DbtNode, part: str) -> str:
     if part.startswith("%"):
         if part not in FORMATS:
-            raise _node_error(node, f"writes the time of the run in the format `{part}`, which Spark does not have")
+            raise node.refusal(f"writes the time of the run in the format `{part}`, which Spark does not have", HINT)
         return FORMATS[part]
     if part[0].isalpha():
         return f"'{part}'"
     if any(character in "'\\[]{}#" for character in part):
-        raise _node_error(node, f"writes the time of the run with `{part}` in its format")
+        raise node.refusal(f"writes the time of the run with `{part}` in its format", HINT)
     return part
-
-
-def _node_error(node: DbtNode, why: str) -> ProjectError:
-    hint = "Let SQL ask for the time, or give it as a variable."
-    return ProjectError(f"`{node.table}` {why}.", place=Place(node.path, 1), hint=hint)

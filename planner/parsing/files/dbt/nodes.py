@@ -1,7 +1,5 @@
 """The data that dbt provides of a project: its nodes with their compiled texts, sources, exposures."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -10,6 +8,8 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from mergeplan.planner.errors import Place, ProjectError
 
 LONGEST = 2_000_000  # characters of one compiled text
 Text = Annotated[str, Field(max_length=LONGEST)]
@@ -79,6 +79,9 @@ class DbtNode(DbtPart):
     hook_asks: tuple[DbtQuestion, ...] = ()
     post_hooks: tuple[Text, ...] = ()
     line: int = 1
+
+    def refusal(self, why: str, hint: str = "") -> ProjectError:
+        return ProjectError(f"`{self.table}` {why}.", place=Place(self.path, 1), hint=hint)
 
     @property
     def table(self) -> str:
@@ -179,8 +182,6 @@ class DbtCall(DbtPart):
 
 
 class DbtProject(DbtPart):
-    """A compiled project."""
-
     dbt: str
     nodes: tuple[DbtNode, ...]
     sources: tuple[DbtSource, ...]

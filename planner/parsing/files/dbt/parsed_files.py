@@ -3,8 +3,6 @@
 A manifest of other files is outdated, even if nothing in it shows that: it has no trace of YAML files.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The text of a model for a dbt node, with the dbt tests that belong to it as audits below."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -227,7 +225,7 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
     tables: dict[str, list[DbtSource]] = {}
     for source in project.sources:
         if source.table not in built and (_is_typed(source) or is_readable(source.freshness_settings)):
-            tables.setdefault(_table_key(source.relation), []).append(source)
+            tables.setdefault(source.relation.replace("`", "").lower(), []).append(source)
     for table, sources in tables.items():
         description = next((source.description for source in sources if source.description), "")
         settings = (source.freshness_settings for source in sources)
@@ -260,7 +258,3 @@ def exposure_texts(project: DbtProject) -> Iterable[dict[str, object]]:
         url = {"url": exposure.url} if exposure.url.startswith(("https://", "http://")) else {}
         if nodes:
             yield {**words, **url, "models": [_quote_table(node) for node in nodes]}
-
-
-def _table_key(relation: str) -> str:
-    return relation.replace("`", "").lower()

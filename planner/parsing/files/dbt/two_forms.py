@@ -1,7 +1,5 @@
 """The two forms of an incremental model, for its first run and for later ones, as one query."""
 
-from __future__ import annotations
-
 from sqlglot import exp, parse
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError

@@ -1,7 +1,5 @@
 """Unit tests of dbt as unit test files of mergeplan, each test on the line where dbt's begins."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -125,7 +123,8 @@ def unit_test_text(tests: Iterable[tuple[DbtUnitTest, Mapping[str, object]]], so
     """Return a file of tests with these bodies; `source` is the text of dbt's own file."""
     lines: dict[int, list[str]] = {}
     for test, body in tests:
-        line = _find_line(test.name, source)
+        match = re.search(rf"^.*\bname:\s*['\"]?{re.escape(test.name)}\b", source, re.MULTILINE)
+        line = source.count("\n", 0, match.start()) + 1 if match else 1
         name = test.id.partition(".")[2].partition(".")[2]  # without the project's
         lines.setdefault(line, []).append(f"{json.dumps(name)}: {json.dumps(body)}")
     texts: list[str] = []
@@ -153,11 +152,6 @@ def _select_inputs(test: DbtUnitTest, model: DbtNode, load: Mapping[str, Any]) -
 
 def _relation_data(fixture: DbtFixture) -> dict[str, Any]:
     return {"query": fixture.query} if fixture.query else {"rows": [*fixture.rows]}
-
-
-def _find_line(name: str, source: str) -> int:
-    match = re.search(rf"^.*\bname:\s*['\"]?{re.escape(name)}\b", source, re.MULTILINE)
-    return source.count("\n", 0, match.start()) + 1 if match else 1
 
 
 def _not_run(test: DbtUnitTest, why: str) -> ProjectError:

@@ -1,7 +1,5 @@
 """The specification of a pipeline, `spark-pipeline.yml`, as `spark-pipelines` reads it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import PurePosixPath
 from typing import Annotated

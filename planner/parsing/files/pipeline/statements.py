@@ -1,7 +1,5 @@
 """The statements of a pipeline's SQL file, each as the text of a model, or with the reason why it is none."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,10 +15,7 @@ from mergeplan.planner.parsing.files.foreign_text import find_macro
 
 KINDS = {"MATERIALIZED VIEW": "FULL", "VIEW": "VIEW", "TEMPORARY VIEW": "EMBEDDED", "TEMP VIEW": "EMBEDDED"}
 STREAMS = "mergeplan does not plan streams: tables that stream, and what reads them, stay with `spark-pipelines`"
-REFUSED = {
-    "STREAMING TABLE": ("is a streaming table", STREAMS),
-    "FLOW": ("is a flow", STREAMS),
-}
+REFUSED = {"STREAMING TABLE": ("is a streaming table", STREAMS), "FLOW": ("is a flow", STREAMS)}
 NOT_FOLLOWED = {
     "(": ("states its columns", "Let the query name and cast them"),
     "CLUSTER": ("is clustered", "Use PARTITIONED BY"),
@@ -42,8 +37,6 @@ class PipelineTable:
 
 @dataclass(frozen=True)
 class _Statement:
-    """Tokens of a statement in the text of a file."""
-
     path: str
     text: str
     tokens: tuple[Token, ...]

@@ -1,7 +1,5 @@
 """What audits found, with its history."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

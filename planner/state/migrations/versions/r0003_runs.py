@@ -1,7 +1,5 @@
 """Runs with an id, and what became of each of their models."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

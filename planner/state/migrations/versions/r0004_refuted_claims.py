@@ -1,7 +1,5 @@
 """What the rules said of a model and Spark's analyzer did not agree with."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -1,7 +1,5 @@
 """Restatements in a copy of prod's table, beside the categories that people choose."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -1,7 +1,5 @@
 """The bytes of each table's files, as the janitor measured them last."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mergeplan.planner.apply.audits.audit_order import add_audit_parents
+from mergeplan.planner.apply.backfill.backfill import add_audit_parents
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.state.store import StateStore
 from tests.planner.shop import ALONE, FILES, plan_and_apply, rows, write_shop
