@@ -25,7 +25,7 @@ Kinds = Sequence[TokenType]
 Calls = Sequence[tuple[str, list[list[Token]]]]  # names and arguments
 
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
-_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+_NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _VALUES = frozenset({*_TEXTS, TokenType.IDENTIFIER, *CLOSE})
 _SILENT = frozenset({
     TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA, TokenType.DOT, TokenType.DCOLON, TokenType.ALIAS,
@@ -40,6 +40,8 @@ _ORDER_WORDS = frozenset(word for order in _ORDERS for word in order)
 _UNITS = frozenset("YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND".split())
 _BEFORE_VALUES = frozenset("SELECT WHERE AND OR NOT WHEN THEN ELSE HAVING ON BETWEEN IS FROM LIKE CASE".split())
 _SIZED = (TokenType.VARCHAR, TokenType.CHAR)  # to cast to VARCHAR(20) is to cast to STRING
+# the type of `CAST(a AS VARCHAR)`: Spark requires a length, others read it as STRING
+_WITHOUT_LENGTH = [TokenType.ALIAS, TokenType.VARCHAR, TokenType.R_PAREN]
 _AMOUNT = re.compile(r"(-?\d+) ((?:year|month|week|day|hour|minute|second)s?)", re.IGNORECASE)
 _CROSS_JOIN = (TokenType.CROSS.name, TokenType.JOIN.name)
 _BEHIND_FROM = frozenset({
@@ -147,7 +149,7 @@ def _list_words(tokens: Tokens) -> Iterator[str]:
         if index in fields:
             yield text
             continue
-        if index in sized or (kind is TokenType.VARCHAR and _lacks_length(kinds, index)):
+        if index in sized or (kind is TokenType.VARCHAR and kinds[max(index - 1, 0) : index + 2] == _WITHOUT_LENGTH):
             yield TokenType.TEXT.name
             continue
         is_amount = last is not None and last.token_type is TokenType.INTERVAL
@@ -186,11 +188,6 @@ def _find_types_of_length(kinds: Kinds) -> set[int]:
         if kind in _SIZED and index and kinds[index - 1] in (TokenType.ALIAS, TokenType.DCOLON)
         and kinds[index + 1 : index + 4] == [TokenType.L_PAREN, TokenType.NUMBER, TokenType.R_PAREN]
     }  # fmt: skip
-
-
-def _lacks_length(kinds: Kinds, index: int) -> bool:
-    """Return True for the type of `CAST(a AS VARCHAR)`: Spark requires a length, others read it as STRING."""
-    return kinds[max(index - 1, 0) : index + 2] == [TokenType.ALIAS, TokenType.VARCHAR, TokenType.R_PAREN]
 
 
 def _is_a_name(kinds: Kinds, index: int) -> bool:
@@ -242,14 +239,11 @@ def _dropped_arguments(calls: Calls) -> Iterator[Token]:
         last = arguments[-1] if len(arguments) == count else []
         if len(last) == 1 and last[0].text.upper() == default.upper():
             yield last[0]
-        yield from (argument[-1] for argument in arguments if name == "STRUCT" and _repeats_name(argument))
-
-
-def _repeats_name(argument: Sequence[Token]) -> bool:
-    if len(argument) < 3 or argument[-2].token_type is not TokenType.ALIAS:
-        return False
-    name, alias = argument[-3], argument[-1]
-    return name.text == alias.text and name.token_type in _NAMES and alias.token_type in _NAMES
+        for argument in arguments if name == "STRUCT" else ():
+            kinds = [token.token_type for token in argument[-3:]]
+            is_named = len(kinds) == 3 and kinds[1] is TokenType.ALIAS and {kinds[0], kinds[2]} <= _NAMES
+            if is_named and argument[-3].text == argument[-1].text:
+                yield argument[-1]
 
 
 def _field_names(calls: Calls) -> Iterator[Token]:
