@@ -9,6 +9,7 @@ from mergeplan.planner.model.table_format import FILE_FORMATS
 
 # The heading of everything but a view of another catalog, and that of such a view.
 DETAILED = ("# Detailed Table Information", "# Detailed View Information")
+REFRESHED = ("MATERIALIZED_VIEW", "STREAMING_TABLE")
 NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 
@@ -34,7 +35,12 @@ class Described:
 
     @property
     def files(self) -> str:
-        """The format of a table's files, in lower case: also of a table that Hive made."""
+        """The format of a table's files, in lower case: also of a table that Hive made.
+
+        Databricks itself fills a materialized view and a streaming table: their files are no table's to share.
+        """
+        if (kind := self.details.get("Type", "")) in REFRESHED:
+            return kind.lower()
         reader = self.details.get("Serde Library", "").lower() if self.format == "hive" else ""
         return next((file_format for file_format in FILE_FORMATS if file_format in reader), self.format)
 

@@ -25,12 +25,8 @@ from mergeplan.planner.parsing.render import text_over
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.project.seeds import load_seed, read_seed
 
-COMPUTED = (
-    "view",
-    "table",
-    "materialized_view",
-    "ephemeral",
-)  # whose rows are those of their query, whatever was there before
+# Materializations whose rows are those of their query, whatever was there before.
+COMPUTED = ("view", "table", "materialized_view", "ephemeral")
 IN_FIRST_RUN = (*COMPUTED, "incremental")
 SEED_ROWS_MAX = 10_000  # of a seed that becomes part of a query
 Deployed = Callable[[], Mapping[str, Model]]  # the models of prod, as the state has them

@@ -27,3 +27,10 @@ def test_a_table_with_a_row_filter_or_a_column_mask_is_known_as_such(heading: st
 
     assert plain and described
     assert (plain.has_policy, described.has_policy, plain.format) == (False, True, "delta")
+
+
+@pytest.mark.parametrize("kind", ["MATERIALIZED_VIEW", "STREAMING_TABLE"])
+def test_files_that_databricks_fills_itself_are_no_tables_that_could_be_adopted(kind: str) -> None:
+    described = describe_table(sessions([*LINES, ("Type", kind, "")]), "s.t")
+
+    assert described and described.files == kind.lower()
