@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from mergeplan.planner.isolation.system import PR_SET_PDEATHSIG, prctl
+
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 T = TypeVar("T")
 R = TypeVar("R")
 PROCESSES = 8  # at most: each has objects of its own
 BATCH = 25  # items between two results
+# A command may handle these; a fork ends by them without a word.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 _THREADS = Path("/proc/self/task")
 
 
@@ -36,21 +41,16 @@ def map_in_forks(work: Callable[[Sequence[T]], R], items: Sequence[T]) -> Iterat
 
     Forks are ended with the iterator.
     """
-    from multiprocessing import get_context
     from multiprocessing.connection import wait
 
-    context, forks, readers = get_context("fork"), [], []
     batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
-    count = min(count_processors(), len(batches))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # or a handler of the command could run in a fork
+    forks: list[BaseProcess] = []
+    readers: list[Connection] = []
     try:
         with suppress(OSError):  # too many processes: those that run do what they can
-            for number in range(count):
-                reader, writer = context.Pipe(duplex=False)
-                readers.append(reader)
-                fork = context.Process(target=_work_on_batches, args=(work, batches[number::count], writer))
-                with writer:
-                    fork.start()
-                forks.append(fork)
+            _start_forks(work, batches, mask, forks, readers)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         while readers:
             ready = wait(readers)
             for reader in [reader for reader in readers if reader in ready]:
@@ -60,15 +60,42 @@ def map_in_forks(work: Callable[[Sequence[T]], R], items: Sequence[T]) -> Iterat
                     readers.remove(reader)
                     reader.close()
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for fork in forks:
-            fork.terminate()
+            fork.kill()
             fork.join()
         for reader in readers:
             reader.close()
 
 
-def _work_on_batches(work: Callable[[Sequence[T]], R], batches: Sequence[Sequence[T]], writer: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # who interrupts the command sees no trace of this process
-    with suppress(BrokenPipeError):  # the command has ended
-        for batch in batches:
-            writer.send(work(batch))
+def _start_forks(
+    work: Callable[[Sequence[T]], R],
+    batches: Sequence[Sequence[T]],
+    mask: Iterable[int],
+    forks: list[BaseProcess],
+    readers: list[Connection],
+) -> None:
+    """Start a fork for each processor, each for its share of the batches, and add it and what reads its results."""
+    from multiprocessing import get_context
+
+    context, command, count = get_context("fork"), os.getpid(), min(count_processors(), len(batches))
+
+    def run_fork(number: int, writer: Connection) -> None:
+        for handled in SIGNALS:
+            signal.signal(handled, signal.SIG_DFL)
+        with suppress(OSError):
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        for reader in readers:
+            reader.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        with suppress(BrokenPipeError):  # the command has ended
+            for batch in batches[number::count] if os.getppid() == command else ():
+                writer.send(work(batch))
+
+    for number in range(count):
+        reader, writer = context.Pipe(duplex=False)
+        readers.append(reader)
+        with writer:
+            fork = context.Process(target=run_fork, args=(number, writer))
+            fork.start()
+        forks.append(fork)

@@ -19,7 +19,7 @@ STAGES = """
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions
     planner.parsing.files planner.parsing.render
     planner.plan
-    planner.first_alone planner.forked planner.cache planner.isolation planner.engine planner.python planner.project
+    planner.first_alone planner.cache planner.isolation planner.forked planner.engine planner.python planner.project
     planner.tables planner.checks
     planner.state planner.apply planner.catalog planner.contract planner.session
     planner.site planner.exports planner.api planner.agents planner.ui planner.lsp mergeplan planner.cli

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from time import process_time
 from typing import Any
 
 from mergeplan.planner.cache.store import Cache
@@ -18,7 +19,7 @@ from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.forked import count_processors, map_in_forks
-from mergeplan.planner.limits import limit_resources
+from mergeplan.planner.limits import MEMORY, limit_resources
 from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.parsing.definitions.known_columns import NotRead
@@ -32,6 +33,7 @@ File = tuple[str, str]  # its path and the hash of its content
 Parse = Callable[[str, str, Defaults], Said]  # of a text, its path and the defaults
 AHEAD = 60  # files that are worth a fork
 AHEAD_SECONDS = 5.0  # of a processor, for a file
+AHEAD_SECONDS_IN_ALL = 300.0  # for all files, so that a project that takes hours is refused as soon as it would be
 _FORM = "2"
 
 
@@ -193,14 +195,17 @@ def read_ahead(reading: Folder, file_cache: Remembered, defaults: Defaults, name
     new_names = [
         name for name in names if name in reading.hashes and not file_cache.has_entry((name, reading.hashes[name]))
     ]
-    if len(new_names) < AHEAD or count_processors() == 1:
+    processors = count_processors()
+    if len(new_names) < AHEAD or processors == 1:
         return
     defaults = replace(defaults, macros=_UncalledMacros(defaults.macros.names, defaults.macros.unavailable))
+    limits = AHEAD_SECONDS, MEMORY // processors
 
     def read_batch(batch: Sequence[str]) -> dict[str, str]:
         for name in batch:
-            with suppress(Exception), limit_resources(reading.too_much, AHEAD_SECONDS):
-                load_file(reading, file_cache, defaults, name, parse)
+            if process_time() < AHEAD_SECONDS_IN_ALL / processors:
+                with suppress(Exception), limit_resources(reading.too_much, *limits):
+                    load_file(reading, file_cache, defaults, name, parse)
         return file_cache.take_new()
 
     for entries in map_in_forks(read_batch, new_names):
