@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.apply.backfill.create_tables import table_lease
 from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.apply.janitor import sweep_tables
+from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.apply.promotion.rollback import apply_rollback, build_rollback
 from mergeplan.planner.engine.protocol import Engine
