@@ -6,6 +6,7 @@ Whatever concerns the catalog (schemas, views, drops) is done on the project's o
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -30,6 +31,20 @@ from mergeplan.planner.model.model import Column
 from mergeplan.planner.snapshot.content_hash import ColumnSet, Found
 
 
+@dataclass(frozen=True)
+class _Guard:
+    """A check before the steps of a thread, on each engine that it uses meanwhile: some are opened only then."""
+
+    check: Callable[[], None]
+    stack: ExitStack
+    engines: list[Engine] = field(default_factory=list)
+
+    def enter(self, engine: Engine) -> None:
+        if engine not in self.engines:
+            self.engines.append(engine)
+            self.stack.enter_context(engine.guarding(self.check))
+
+
 class Gateways:
     """The project's own engine, with the engines of other gateways, which write the tables of their models.
 
@@ -39,7 +54,7 @@ class Gateways:
     def __init__(self, own: Engine, same: Collection[str], open_other: Callable[[str], Engine]) -> None:
         self._own, self._same, self._open_other = own, {"", *same}, open_other
         self._others: dict[str, Engine] = {}
-        self._lock = threading.RLock()
+        self._lock, self._thread = threading.RLock(), threading.local()
         self._tables = RoutedTables(self)
 
     @property
@@ -59,7 +74,10 @@ class Gateways:
         with self._lock:
             if gateway not in self._others:
                 self._others[gateway] = self._open_other(gateway)
-            return self._others[gateway]
+            engine = self._others[gateway]
+        for guard in self._guards:
+            guard.enter(engine)
+        return engine
 
     def open_engines(self) -> list[Engine]:
         """Return the open engines, the project's own first."""
@@ -86,9 +104,19 @@ class Gateways:
     @contextmanager
     def guarding(self, check: Callable[[], None]) -> Iterator[None]:
         with ExitStack() as stack:
+            outer, guard = self._guards, _Guard(check, stack)
             for engine in self.open_engines():
-                stack.enter_context(engine.guarding(check))
-            yield
+                guard.enter(engine)
+            self._thread.guards = (*outer, guard)
+            try:
+                yield
+            finally:
+                self._thread.guards = outer
+
+    @property
+    def _guards(self) -> tuple[_Guard, ...]:
+        guards: tuple[_Guard, ...] = getattr(self._thread, "guards", ())
+        return guards
 
     def reattaching(self, operations: Operations) -> AbstractContextManager[None]:
         return self._own.reattaching(operations)

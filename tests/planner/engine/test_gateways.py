@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +150,19 @@ def test_each_verb_about_a_table_has_its_route_and_the_others_forget_what_it_wro
         assert seen == [("big", verb), ("own", "refresh")]
 
 
+def test_a_gateway_that_is_opened_under_a_guard_is_under_it() -> None:
+    seen: list[tuple[str, str]] = []
+    gateways = Gateways(Silent("own", seen), {"local"}, lambda name: Silent(name, seen))  # type: ignore[arg-type,return-value]
+
+    with gateways.guarding(lambda: None):
+        gateways.engine_for("big")
+        gateways.engine_for("big")
+        assert seen == [("own", "guarded"), ("big", "guarded")]
+    assert seen[2:] == [("big", "released"), ("own", "released")]
+    gateways.engine_for("other")
+    assert len(seen) == 4
+
+
 ARGUMENTS: dict[str, tuple[object, ...]] = {
     "take_over": ("s.old", ()), "replace": ("SELECT 1",), "replace_interval": ("SELECT 1", None),
     "replace_partitions": ("SELECT 1",), "overwrite": ("SELECT 1", "ab"), "merge": (str, "ab"),
@@ -164,6 +179,12 @@ class Silent:
     @property
     def tables(self) -> Silent:
         return self
+
+    @contextmanager
+    def guarding(self, check: Callable[[], None]) -> Iterator[None]:
+        self.seen.append((self.name, "guarded"))
+        yield
+        self.seen.append((self.name, "released"))
 
     def __getattr__(self, verb: str) -> Any:
         return lambda *_, **__: self.seen.append((self.name, verb))
