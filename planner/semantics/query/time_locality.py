@@ -77,8 +77,8 @@ def time_dependence(relation: Relation, time_column: str, *, short: bool) -> Tim
         above += block.where
         groups.append(block.sources[0])
         block = groups[-1].block
-    day = _find_day_column(block, short)
     time = relation.columns.get(time_column)
+    day = _find_day_column(block, short, time)
     folded = [part for group in groups for part in group.keys]
     # The time column must be the filtered column itself: else a row could belong to another day than it is loaded for.
     is_other_day = bool(time_column) and (time is None or day is None or not _is_day(time, day))
@@ -110,14 +110,19 @@ def _union_dependence(relation: Relation, union: Union, time_column: str, short:
     )
 
 
-def _find_day_column(block: Block, short: bool) -> _Time | None:
-    """Return the only column that is filtered by dates, or None if dates are used elsewhere or for two columns."""
+def _find_day_column(block: Block, short: bool, time: Value | None) -> _Time | None:
+    """Return the only column that is filtered by dates, or None if dates are used elsewhere or for two columns.
+
+    `time` is the time column of the table, whose format says that its texts are days. Other texts may be times.
+    """
     columns: dict[tuple[int, str], Ref] = {}
     for value in block.where:
         if not has_dates(value):
             continue
         column = _filter_column(value, short=short)
         if column is None or column.source not in block.sources:
+            return None
+        if _compares_texts(value, column) and not _is_itself(time, column):
             return None
         columns[id(column.source), str(column.inner)] = column
     # Two filtered columns join the rows of two intervals; a date inside a source decides rows that the filter does not
@@ -144,12 +149,30 @@ def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end"), *, s
     return None
 
 
+def _compares_texts(predicate: Value, column: Ref) -> bool:
+    """Return True for a text beside `@start_ds` or `@end_ds`, which is before the times of its day."""
+    assert isinstance(predicate, Term)
+    dates = (str(part.parts[0]) for part in predicate.parts if isinstance(part, Term) and part.op == "date")
+    return _text_type(column) == "string" and any(date.endswith("_ds") for date in dates)
+
+
+def _is_itself(value: Value | None, column: Ref) -> bool:
+    while isinstance(value, Ref) and isinstance(value.source, Group):
+        value = value.inner  # type: ignore[assignment]
+    return isinstance(value, Ref) and value.source is column.source and value.inner == column.inner
+
+
+def _text_type(column: Ref) -> str | None:
+    """Return the type of a column, 'string' for each kind of text."""
+    type_ = type_of(column)
+    return "string" if type_ is not None and type_.startswith(("char(", "varchar(")) else type_
+
+
 def _is_exact(column: Ref, suffix: str, *, short: bool) -> bool:
     """Return True if each value of the column is in one interval; intervals of less than a day share its days."""
-    type_ = type_of(column)
-    text = type_ is not None and type_.startswith(("char(", "varchar("))
+    type_ = _text_type(column)
     is_of_days = suffix in ("date", "ds") or type_ == "date"
-    return suffix in _EXACT.get("string" if text else type_, ()) and not (short and is_of_days)
+    return suffix in _EXACT.get(type_, ()) and not (short and is_of_days)
 
 
 def _is_day(value: Part, day: _Time) -> bool:

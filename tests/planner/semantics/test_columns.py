@@ -217,6 +217,22 @@ def test_what_looks_beyond_its_own_day_comes_out_otherwise_in_other_batches(
 
 
 @pytest.mark.parametrize(
+    ("output", "date", "rows"),
+    [
+        ("d AS day", "ds", False),  # the table's time column, whose format says that it holds days
+        ("CAST(d AS DATE) AS day", "ds", True),  # '2026-01-01T05:00' is after '2026-01-01'
+        ("CAST(d AS DATE) AS day", "date", False),  # Spark casts the text to a day
+    ],
+)
+def test_a_text_that_is_filtered_as_a_text_is_a_day_only_in_the_time_column(output: str, date: str, rows: bool) -> None:
+    texts = {"s.a": replace(PARENTS["s.a"], types=(("d", "string"),))}
+
+    shape = shape_of(f"SELECT {output}, x FROM s.a WHERE d BETWEEN @start_{date} AND @end_{date}", texts, "day")
+
+    assert shape.volatile_rows is rows
+
+
+@pytest.mark.parametrize(
     ("output", "parent", "volatile"),
     [
         ("SUM(x) + d", Parent(("id", "x", "d")), False),
