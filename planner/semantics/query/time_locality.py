@@ -122,7 +122,7 @@ def _find_day_column(block: Block, short: bool, time: Value | None) -> _Time | N
         column = _filter_column(value, short=short)
         if column is None or column.source not in block.sources:
             return None
-        if _compares_texts(value, column) and not _is_itself(time, column):
+        if _may_be_times(value, column, time):
             return None
         columns[id(column.source), str(column.inner)] = column
     # Two filtered columns join the rows of two intervals; a date inside a source decides rows that the filter does not
@@ -149,17 +149,14 @@ def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end"), *, s
     return None
 
 
-def _compares_texts(predicate: Value, column: Ref) -> bool:
-    """Return True for a text beside `@start_ds` or `@end_ds`, which is before the times of its day."""
-    assert isinstance(predicate, Term)
-    dates = (str(part.parts[0]) for part in predicate.parts if isinstance(part, Term) and part.op == "date")
-    return _text_type(column) == "string" and any(date.endswith("_ds") for date in dates)
-
-
-def _is_itself(value: Value | None, column: Ref) -> bool:
-    while isinstance(value, Ref) and isinstance(value.source, Group):
-        value = value.inner  # type: ignore[assignment]
-    return isinstance(value, Ref) and value.source is column.source and value.inner == column.inner
+def _may_be_times(predicate: Value, column: Ref, time: Part | None) -> bool:
+    """Return True for a text beside `@start_ds` or `@end_ds` that is not the time column: it may be after its day."""
+    while isinstance(time, Ref) and isinstance(time.source, Group):
+        time = time.inner
+    is_itself = isinstance(time, Ref) and time.source is column.source and time.inner == column.inner
+    parts = predicate.parts if isinstance(predicate, Term) else ()
+    dates = [str(part.parts[0]) for part in parts if isinstance(part, Term) and part.op == "date"]
+    return not is_itself and _text_type(column) == "string" and any(date.endswith("_ds") for date in dates)
 
 
 def _text_type(column: Ref) -> str | None:
