@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-PROCESSES = 8  # at most: each has objects of its own
+PROCESSES = 4  # at most: each has memory of its own
 BATCH = 25  # items between two results
 # A command may handle these; a fork ends by them without a word.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 _THREADS = Path("/proc/self/task")
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds, or `max`, and the period
 
 
 def count_processors() -> int:
@@ -33,7 +34,11 @@ def count_processors() -> int:
         threads = len(os.listdir(_THREADS))
     except OSError:
         return 1
-    return min(len(os.sched_getaffinity(0)), PROCESSES) if threads == 1 else 1
+    processors = min(len(os.sched_getaffinity(0)), PROCESSES) if threads == 1 else 1
+    with suppress(OSError, ValueError):
+        quota, period = map(int, _QUOTA.read_text().split())
+        processors = min(processors, max(quota // period, 1))
+    return processors
 
 
 def map_in_forks(work: Callable[[Sequence[T]], R], items: Sequence[T]) -> Iterator[R]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mergeplan.planner import forked
 from mergeplan.planner.forked import count_processors, map_in_forks
 
 SCRIPT = """
@@ -63,7 +64,7 @@ def test_a_fork_that_ends_early_loses_only_results_of_its_own() -> None:
     assert add_up(975) == str(sum(range(975)))
 
 
-def write_pid(folder: Path, end: str) -> subprocess.CompletedProcess[str]:
+def run_command(folder: Path, end: str) -> subprocess.CompletedProcess[str]:
     """Run a command with two forks that write their pids, and that ends as it says after its first result."""
     script = ENDED.format(folder=str(folder), end=end)
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
@@ -71,7 +72,7 @@ def write_pid(folder: Path, end: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), 9)", "os.killpg(0, 15)", "os.kill(os.getpid(), 15)"])
 def test_forks_end_with_their_command_and_without_a_word(end: str, tmp_path: Path) -> None:
-    done = write_pid(tmp_path, f"{end}; time.sleep(30)")
+    done = run_command(tmp_path, f"{end}; time.sleep(30)")
 
     assert done.returncode != 0 and done.stderr == ""
     forks = [int(file.name) for file in tmp_path.iterdir()]
@@ -92,6 +93,19 @@ def test_a_process_with_threads_is_not_forked() -> None:
     finally:
         released.set()
         thread.join()
+
+
+@pytest.mark.parametrize(("quota", "count"), [("50000 100000", 1), ("200000 100000", 2), ("max 100000", 4), ("", 4)])
+def test_a_container_has_no_more_forks_than_processors(
+    quota: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forked.os, "sched_getaffinity", lambda pid: range(64))
+    monkeypatch.setattr(forked, "_THREADS", tmp_path / "task")
+    monkeypatch.setattr(forked, "_QUOTA", tmp_path / "cpu.max")
+    (tmp_path / "task" / "1").mkdir(parents=True)
+    (tmp_path / "cpu.max").write_text(quota)
+
+    assert count_processors() == count
 
 
 def test_nothing_to_do_starts_no_fork() -> None:

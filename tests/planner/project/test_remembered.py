@@ -98,11 +98,11 @@ def test_every_project_is_read_the_same_from_the_cache(source: Path, tmp_path: P
 
 @pytest.mark.parametrize("source", [*PROJECTS, None], ids=lambda path: path.name if path else "macros and columns")
 def test_every_project_is_read_the_same_in_forks(source: Path | None, tmp_path: Path) -> None:
-    """In a process of its own: this one has threads."""
     root = tmp_path / "project"
     shutil.copytree(source, root) if source else project_of(root, {**FILES, "macros/two.py": TWO, "models/g.sql": CALL})
     cold = content(load(root, None))
 
+    # another process, because this one has threads
     done = subprocess.run(
         [sys.executable, "-c", IN_FORKS, root, tmp_path / "cache"], capture_output=True, text=True, timeout=120
     )
