@@ -345,9 +345,7 @@ def _build_analysis(
         # dates that decide nothing, as in `d <= @end_ds OR TRUE`: each batch reads all rows
         by_batch=depends_on_batch(relation, time_column, short=False)
         or (is_dated and not (time_column or has_dates(relation))),
-        types=tuple(
-            (name, column_type) for name, value in relation.columns.items() if (column_type := reader_type(value))
-        ),
+        types=tuple((name, kind) for name, value in relation.columns.items() if (kind := reader_type(value))),
         keys=keys_of(relation),
         relies=_find_relied_keys(tree, parents),
     )

@@ -200,13 +200,12 @@ def _check_arguments(source: SourceText, tokens: Tokens) -> None:
 
 def _close_gaps(source: SourceText, tokens: Tokens, what: str) -> Tokens:
     """Return the tokens without the second of two commas, as SQLMesh reads other dialects; Spark reads no such text."""
-    kept = [*tokens[:1]]
-    for first, second in pairwise(tokens):
-        if not first.token_type is second.token_type is TokenType.COMMA:
-            kept.append(second)
-        elif source.dialect in SPARK:
-            raise source.error(second, f"{what} has two commas in a row.")
-    return kept
+    doubled = [first.token_type is second.token_type is TokenType.COMMA for first, second in pairwise(tokens)]
+    if True not in doubled:
+        return tokens
+    if source.dialect in SPARK:
+        raise source.error(tokens[doubled.index(True) + 1], f"{what} has two commas in a row.")
+    return [tokens[0], *(token for token, is_second in zip(tokens[1:], doubled, strict=True) if not is_second)]
 
 
 def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:

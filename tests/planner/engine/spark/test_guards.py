@@ -1,4 +1,4 @@
-"""What a process that has lost its right to a table does to that table: nothing."""
+"""A process that has lost its right to a table changes nothing in it."""
 
 from __future__ import annotations
 
