@@ -78,8 +78,9 @@ def value_of(node: ast.expr, scope: Scope) -> Value:
             return tuple(value_of(element, scope) for element in items)
         case ast.Subscript(value=of, slice=key):
             return _resolve_item(node, value_of(of, scope), value_of(key, scope))
-        case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[_, *_], keywords=[]):
-            return _resolve_get(node, value_of(of, scope), [value_of(argument, scope) for argument in node.args])
+        case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[key, *more], keywords=[]) if len(more) < 2:
+            default = value_of(more[0], scope) if more else None
+            return _resolve_item(node, value_of(of, scope), value_of(key, scope), default)
         case ast.Call():
             return _resolve_call(node, scope)
         case ast.ListComp() | ast.GeneratorExp():
@@ -147,25 +148,16 @@ def _resolve_attribute(node: ast.AST, container: Value, name: str, scope: Scope)
     raise _unknown_value(node)
 
 
-def _resolve_item(node: ast.AST, container: Value, key: Value) -> Value:
+def _resolve_item(node: ast.AST, container: Value, key: Value, *default: Value) -> Value:
     match container, key:
         case RunValue(path="kwargs"), str():
-            return RunValue(key)
-        case Mapping(), str():
-            if key not in container:
-                raise NotUnderstood(node, f"{code_excerpt(node)} is not among the model's `materialization_properties`")
-            return container[key]
-        case tuple(), int() if -len(container) <= key < len(container):
-            return container[key]
-    raise _unknown_value(node)
-
-
-def _resolve_get(node: ast.AST, container: Value, arguments: list[Value]) -> Value:
-    match container, arguments:
-        case RunValue(path="kwargs"), [str() as key, *_]:
             return RunValue(key)  # SQLMesh passes every known argument
-        case Mapping(), [str() as key, *default] if len(default) < 2:
+        case Mapping(), str():
+            if key not in container and not default:
+                raise NotUnderstood(node, f"{code_excerpt(node)} is not among the model's `materialization_properties`")
             return container.get(key, *default)
+        case tuple(), int() if not default and -len(container) <= key < len(container):
+            return container[key]
     raise _unknown_value(node)
 
 
