@@ -188,7 +188,7 @@ def test_a_custom_kind_is_the_kind_that_does_the_same(case: str) -> None:
         ("(id)", "id"),
         ("[id, n]", "(id, n)"),
         ("lower(id)", ""),
-        ("struct(id)", ""),
+        ("coalesce(id, n)", ""),
         ("s.id", ""),
         ("()", ""),
     ],
