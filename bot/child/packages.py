@@ -3,6 +3,10 @@
 pip runs as a process of its own, isolated, with none of our secrets. It takes wheels, which run nothing when they are
 installed; with the operator's permission it also builds sources, and then without a network: what they run reaches
 nothing. What it brings is unpacked by us, after it has ended. No process that has a secret imports from that folder.
+
+`uv pip install --target` would save about 50 of the 350 lines of this and of wheels.py, since what it writes must be
+checked and indexed too. It installs mergeplan's own libraries a second time, and `.pth` files and programs; where a
+path of a wheel leaves the folder, it leaves the file out and reports nothing.
 """
 
 from __future__ import annotations

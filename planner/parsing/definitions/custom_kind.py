@@ -6,7 +6,7 @@ content of the table would be unknown.
 
 from dataclasses import dataclass
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot import exp
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Fill, Kind
@@ -15,23 +15,15 @@ from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.incremental import BOTH, ORDER_KEYS
 from mergeplan.planner.parsing.definitions.materializations.calls import Write
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
-from mergeplan.planner.parsing.definitions.materializations.values import (
-    Column,
-    Listed,
-    NotUnderstood,
-    Quoted,
-    Unclear,
-    Value,
-)
+from mergeplan.planner.parsing.definitions.materializations.values import NotUnderstood, Value
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
     bracket_tokens,
-    list_items,
     read_properties,
     read_settings,
     word,
 )
-from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, tokenize
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, parse_tokens, tokenize
 
 CUSTOM = "CUSTOM"
 KEYS = ("materialization", "materialization_properties", *BOTH, *ORDER_KEYS, "lookback", "auto_restatement_cron",
@@ -59,8 +51,10 @@ def read_custom(kind_prop: Property, rest: Tokens, materializations: Materializa
         raise kind_prop.error("CUSTOM needs a `materialization`.", "Write `kind CUSTOM (materialization 'name')`.")
     named = own_settings.pop("materialization")
     used = materializations.find(word(named), named.source.place(named.value[0]))
+    parent = own_settings.pop("materialization_properties", None)
+    pairs = read_properties(parent.source, bracket_tokens(parent), allow_quotes=True) if parent else ()
     try:
-        write = used.write(_property_values(own_settings.pop("materialization_properties", None)))
+        write = used.write({prop.at.text: _plain_value(prop) for prop in pairs})
     except NotUnderstood as error:
         message = f"The materialization `{used.name}` is not supported: at {used.path}:{error.line}, {error.why}."
         raise kind_prop.error(message, HELP) from None
@@ -88,36 +82,9 @@ def _settings_for_write(kind_prop: Property, write: Write) -> tuple[Property, ..
     return (Property(source, first, tuple(value_tokens)),)
 
 
-def _property_values(parent: Property | None) -> dict[str, Value]:
-    if parent is None:
-        return {}
-    return {
-        prop.at.text: _property_value(prop)
-        for prop in read_properties(parent.source, bracket_tokens(parent), allow_quotes=True)
-    }
-
-
-def _property_value(prop: Property) -> Value:
-    unclear = Unclear(f"the property `{prop.at.text}` of the model is no plain value")
-    parts = list_items(prop)
-    if len(parts) == 1 and len(prop.value) == len(parts[0]):
-        return _token_value(parts[0], unclear)
-    listed = [_token_value(part, unclear) for part in parts]
-    if any(isinstance(element, Unclear) for element in listed):
-        return unclear
-    return Listed(tuple(Quoted(element) if isinstance(element, str) else element for element in listed))
-
-
-def _token_value(part: list[Token], unclear: Unclear) -> Value:
-    if len(part) != 1:
-        return unclear
-    match part[0]:
-        case Token(token_type=TokenType.STRING, text=text):
-            return text
-        case Token(token_type=TokenType.NUMBER, text=text):
-            return int(text) if text.isdecimal() else float(text)
-        case Token(token_type=TokenType.TRUE | TokenType.FALSE, text=text):
-            return text.lower() == "true"
-        case Token(token_type=TokenType.VAR | TokenType.IDENTIFIER, text=text):
-            return Column(text)
-    return unclear
+def _plain_value(prop: Property) -> Value:
+    """Return a literal as the value that SQLMesh makes of it, and any other expression itself."""
+    tree = parse_tokens(prop.source, prop.value, "The property")
+    if tree.is_number and isinstance(tree, exp.Literal):
+        return int(tree.name) if tree.is_int else float(tree.name)
+    return tree.this if isinstance(tree, exp.Literal | exp.Boolean) else tree

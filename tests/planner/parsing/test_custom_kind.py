@@ -181,6 +181,27 @@ def test_a_custom_kind_is_the_kind_that_does_the_same(case: str) -> None:
     assert custom(insert, properties) == model(kind)
 
 
+@pytest.mark.parametrize(
+    ("key", "columns"),
+    [
+        ("id", "id"),
+        ("(id)", "id"),
+        ("[id, n]", "(id, n)"),
+        ("lower(id)", ""),
+        ("coalesce(id, n)", ""),
+        ("s.id", ""),
+        ("()", ""),
+    ],
+)
+def test_a_property_is_a_key_if_it_names_columns(key: str, columns: str) -> None:
+    insert = MERGE.format(f"list_of_fields_validator({PROPERTIES}['key'], {{}})")
+
+    if columns:
+        assert custom(insert, f"key = {key}") == model(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key {columns})")
+    else:
+        assert "is not a list of columns" in refusal(insert, f"key = {key}")
+
+
 def test_partitions_are_those_of_the_model() -> None:
     by_hand = model("INCREMENTAL_BY_PARTITION", more=",\n  partitioned_by (n)")
 
@@ -218,7 +239,7 @@ REFUSED = {
     "rows changed before": (f"query_or_df = query_or_df.limit(1)\n{REPLACE}", "`query_or_df` is assigned"),
     "another table": ("self.adapter.replace_query('x.y', query_or_df)", "`table_name='x.y'` of"),
     "another table of a variable": (
-        "name = table_name + '_x'\nself.adapter.replace_query(name, query_or_df)", "`table_name + '_x'` is no value",
+        "name = table_name + '_x'\nself.adapter.replace_query(name, query_or_df)", "`table_name=name` of `self.ad",
     ),
     "an unknown argument": (
         "self.adapter.replace_query(table_name, query_or_df, supports_replace_table_override=True)",
@@ -234,6 +255,9 @@ REFUSED = {
     "a key that is none": (MERGE.format("model.unique_key"), "`model.unique_key` is empty for a model of kind CUSTOM"),
     "a key that is an expression": (MERGE.format("[exp.func('lower', 'id')]"), "is no value that mergeplan reads"),
     "no key": ("self.adapter.merge(table_name, query_or_df, None)", "is called without `unique_key`"),
+    "a test that another value decides": (
+        f"size = len(kwargs)\nif size:\n    {REPLACE}\nelse:\n    {APPEND}", "`size` is not known before the model",
+    ),
     "a property that is not given": (
         MERGE.format(f"[exp.column({PROPERTIES}['key'])]"), "is not among the model's `materialization_properties`",
     ),

@@ -4,11 +4,12 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.parsing.definitions.materializations.values import (
     SOURCE,
     TARGET,
-    Column,
     NotUnderstood,
     RunValue,
     Scope,
@@ -69,6 +70,7 @@ _OPTIONAL: dict[Kind, tuple[str, ...]] = {
     Kind.INCREMENTAL_BY_TIME_RANGE: _COLUMNS,
     Kind.INCREMENTAL_BY_UNIQUE_KEY: (*_COLUMNS, "when_matched", "merge_filter", "physical_properties"),
 }  # fmt: skip
+_KEYS = {Kind.INCREMENTAL_BY_UNIQUE_KEY: "unique_key", Kind.INCREMENTAL_BY_TIME_RANGE: "time_column"}
 _REST = ("self._replace_query_for_model", "self.adapter.insert_overwrite_by_time_partition")  # may take **kwargs
 
 
@@ -88,19 +90,11 @@ def write_of(path: str, call: ast.Call, scope: Scope) -> Write:
         raise _not_read(call, "**", spread[0])
     arguments = _read_arguments(path, call)
     values = {name: value_of(argument, scope) for name, argument in arguments.items()}
-    columns: tuple[str, ...] = ()
-    if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY and "unique_key" in values:
-        if values.pop("unique_key") == RunValue("model.unique_key"):
-            raise NotUnderstood(call, "`model.unique_key` is empty for a model of kind CUSTOM")
-        columns = column_names(arguments["unique_key"], value_of(arguments["unique_key"], scope))
-    if kind is Kind.INCREMENTAL_BY_TIME_RANGE and "time_column" in values:
-        columns = _time_column(arguments["time_column"], values.pop("time_column"))
-    needed = {*positions} - {*_OPTIONAL[kind], "unique_key", "time_column", "render_kwargs"}
-    missing = sorted(needed - values.keys() - ({"start", "end"} if spread else set()))
-    if kind in (Kind.INCREMENTAL_BY_UNIQUE_KEY, Kind.INCREMENTAL_BY_TIME_RANGE) and not columns:
-        missing.append("unique_key" if kind is Kind.INCREMENTAL_BY_UNIQUE_KEY else "time_column")
-    if missing:
+    needed = {*positions} - {*_OPTIONAL[kind], "render_kwargs"} - ({"start", "end"} if spread else set())
+    if missing := sorted(needed - values.keys()):
         raise NotUnderstood(call, f"{code_excerpt(call.func)} is called without `{missing[0]}`")
+    key = _KEYS.get(kind, "")
+    columns = _key_columns(key, arguments[key], values.pop(key)) if key else ()
     for name, value in values.items():
         if not any(type(value) is type(usual) and value == usual for usual in _USUAL[name]):
             raise _not_read(call, name, arguments[name])
@@ -128,9 +122,11 @@ def _not_read(call: ast.Call, name: str, value: ast.expr) -> NotUnderstood:
     return NotUnderstood(value, f"{text} of {code_excerpt(call.func)} is no argument that mergeplan reads")
 
 
-def _time_column(node: ast.expr, value: Value) -> tuple[str, ...]:
-    if value == RunValue("model.time_column"):
-        raise NotUnderstood(node, "`model.time_column` is empty for a model of kind CUSTOM")
-    if not isinstance(value, str | Column):
+def _key_columns(key: str, node: ast.expr, value: Value) -> tuple[str, ...]:
+    if value == RunValue(f"model.{key}"):
+        raise NotUnderstood(node, f"`model.{key}` is empty for a model of kind CUSTOM")
+    if key == "unique_key":
+        return column_names(node, value)
+    if not isinstance(value, str | exp.Column):
         raise NotUnderstood(node, f"{code_excerpt(node)} is not a column")
-    return column_names(node, Column(value) if isinstance(value, str) else value)
+    return column_names(node, (value,))

@@ -41,21 +41,23 @@ _OWN_BEGINS = ("is_", "supports_", "model_", "_")
 
 @dataclass(frozen=True)
 class Materialization:
-    """A class: its name, its place, its `insert`, and the reason why it cannot be read, if there is one."""
+    """A class of a file, by its name."""
 
     name: str
     path: str
-    line: int
-    insert: ast.FunctionDef | None = None
-    names: Names = field(default_factory=Names)
-    stopped: NotUnderstood | None = None
+    node: ast.ClassDef
+    tree: ast.Module
+    names: Names
 
     def write(self, properties: Mapping[str, Value]) -> Write:
         """Return the write for a model with these `materialization_properties`; raise NotUnderstood if unclear."""
-        if self.stopped:
-            raise self.stopped
-        assert self.insert is not None
-        return infer_write(self.insert, Scope(self.names, properties))
+        node, tree = self.node, self.tree
+        if stray := [statement for statement in tree.body if not only_defines(statement, self.names)]:
+            raise NotUnderstood(stray[0], f"{code_excerpt(stray[0])} runs when the file is imported")
+        if node not in tree.body:
+            raise NotUnderstood(node, f"the class `{node.name}` is not defined at the top of its file")
+        hoisted = _kind_properties(_kind_of(node, tree, self.names), self.names)
+        return infer_write(_find_insert(node), Scope(replace(self.names, hoisted=hoisted), properties))
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,9 @@ class Materializations:
             message = f"There is no materialization `{name}` in materializations/."
             raise ProjectError(message, place=place, hint=hint or "Put the file of its class there.")
         if len(matches) > 1:
-            places = " and ".join(f"{materialization.path}:{materialization.line}" for materialization in matches)
+            places = " and ".join(
+                f"{materialization.path}:{materialization.node.lineno}" for materialization in matches
+            )
             raise ProjectError(f"There are two materializations `{name}`: {places}.", place=place)
         return matches[0]
 
@@ -102,21 +106,9 @@ NONE = Materializations()
 
 def _find_classes(path: str, tree: ast.Module) -> Iterator[Materialization]:
     names = names_of(tree)
-    stray = next((statement for statement in tree.body if not only_defines(statement, names)), None)
-    top = {id(statement) for statement in tree.body}
     for node in ast.walk(tree):
-        if not isinstance(node, ast.ClassDef) or not _is_one(node, names):
-            continue
-        materialization = Materialization(_materialization_name(node), path, node.lineno, names=names)
-        try:
-            if stray is not None:
-                raise NotUnderstood(stray, f"{code_excerpt(stray)} runs when the file is imported")
-            if id(node) not in top:
-                raise NotUnderstood(node, f"the class `{node.name}` is not defined at the top of its file")
-            hoisted = _kind_properties(_kind_of(node, tree, names), names)
-            yield replace(materialization, insert=_find_insert(node), names=replace(names, hoisted=hoisted))
-        except NotUnderstood as why:
-            yield replace(materialization, stopped=why)
+        if isinstance(node, ast.ClassDef) and _is_one(node, names):
+            yield Materialization(_materialization_name(node), path, node, tree, names)
 
 
 def _is_one(node: ast.ClassDef, names: Names) -> bool:

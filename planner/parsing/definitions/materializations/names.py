@@ -105,7 +105,8 @@ def names_of(tree: ast.Module) -> Names:
                 bound.append(name)
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 bound.append(name)
-    once = {name for name in bound if bound.count(name) == 1} - _global_names(tree)
+    global_names = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    once = {name for name in bound if bound.count(name) == 1} - global_names
     return Names(
         {name: path for name, path in imports.items() if name in once},
         {name: constant for name, constant in constants.items() if name in once},
@@ -120,10 +121,6 @@ def _top_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from (*statement.body, *statement.orelse)
         else:
             yield statement
-
-
-def _global_names(tree: ast.Module) -> set[str]:
-    return {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
 
 
 def _is_made(value: ast.expr, names: Names) -> bool:

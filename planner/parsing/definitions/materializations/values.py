@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from sqlglot import exp
+
 from mergeplan.planner.parsing.definitions.materializations.names import Names, is_harmless
 
 _IDENTIFIER = re.compile(r"\w+")
@@ -21,26 +23,6 @@ _FIELDS = "@sqlmesh.utils.pydantic.list_of_fields_validator"
 _STRING = ("@sqlmesh.utils.pydantic.validate_string", "@str")
 PROPERTIES = ("model.custom_materialization_properties", "model.kind.materialization_properties")
 TARGET, SOURCE = "columns of the table", "columns of the query"
-MOST = 100  # properties of a kind that lead to each other
-
-
-@dataclass(frozen=True)
-class Column:
-    name: str
-
-
-@dataclass(frozen=True)
-class Quoted:
-    """A string of SQL, as an expression."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Listed:
-    """A list of SQL, as an expression: `(a, b)`."""
-
-    items: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
@@ -59,19 +41,7 @@ class NotUnderstood(Exception):
         self.why = why
 
 
-@dataclass(frozen=True)
-class Unclear:
-    """A value that is unknown, and why; this is an error only if the value is used."""
-
-    why: str
-
-
-Value = (
-    str | int | float | bool | None | Column | Quoted | Listed | RunValue | Unclear
-    | tuple["Value", ...] | Mapping[str, "Value"]
-)  # fmt: skip
-
-
+Value = str | int | float | bool | None | exp.Expr | RunValue | tuple["Value", ...] | Mapping[str, "Value"]
 _OF_MODEL: dict[str, Value] = {
     "self._get_target_and_source_columns": (RunValue(TARGET), RunValue(SOURCE)),
     "model.render_merge_filter": None,  # only a kind of SQLMesh's own has a filter
@@ -85,10 +55,9 @@ class Scope:
     names: Names
     properties: Mapping[str, Value]
     local: Mapping[str, Value] = field(default_factory=dict)
-    depth: int = 0
 
     def having(self, local: Mapping[str, Value]) -> Scope:
-        return replace(self, local=local, depth=self.depth + 1)
+        return replace(self, local=local)
 
 
 def code_excerpt(node: ast.AST) -> str:
@@ -109,8 +78,9 @@ def value_of(node: ast.expr, scope: Scope) -> Value:
             return tuple(value_of(element, scope) for element in items)
         case ast.Subscript(value=of, slice=key):
             return _resolve_item(node, value_of(of, scope), value_of(key, scope))
-        case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[_, *_], keywords=[]):
-            return _resolve_get(node, value_of(of, scope), [value_of(argument, scope) for argument in node.args])
+        case ast.Call(func=ast.Attribute(value=of, attr="get"), args=[key, *more], keywords=[]) if len(more) < 2:
+            default = value_of(more[0], scope) if more else None
+            return _resolve_item(node, value_of(of, scope), value_of(key, scope), default)
         case ast.Call():
             return _resolve_call(node, scope)
         case ast.ListComp() | ast.GeneratorExp():
@@ -129,44 +99,34 @@ def value_of(node: ast.expr, scope: Scope) -> Value:
     raise _unknown_value(node)
 
 
-def require_value(node: ast.AST, value: Value) -> Value:
-    """Return the value where it is used; raise NotUnderstood if it is unknown."""
-    if isinstance(value, Unclear):
-        raise NotUnderstood(node, value.why)
-    return value
-
-
 def is_truthy(node: ast.AST, value: Value) -> bool:
     """Return True if a value counts as true; raise NotUnderstood if it is not known before the model runs."""
-    if isinstance(require_value(node, value), RunValue):
+    if isinstance(value, RunValue):
         raise NotUnderstood(node, f"{code_excerpt(node)} is not known before the model runs")
-    return isinstance(value, Column | Quoted | Listed) or bool(value)
+    return bool(value)
 
 
 def column_names(node: ast.AST, value: Value) -> tuple[str, ...]:
     """Return the names of the columns in a list of expressions; raise NotUnderstood for anything else."""
-    require_value(node, value)
-    items = value.items if isinstance(value, Listed) else value if isinstance(value, tuple) else (value,)
-    names = [expression.name if isinstance(expression, Column) else expression for expression in items]
-    if not names or isinstance(value, str) or not all(isinstance(name, str) and _is_name(name) for name in names):
+    if isinstance(value, exp.Expr):
+        value = tuple(value.expressions) if isinstance(value, exp.Tuple | exp.Array) else (value.unnest(),)
+    items = value if isinstance(value, tuple) else ()
+    names = [item.name if isinstance(item, exp.Column) and not item.table else item for item in items]
+    if not names or not all(isinstance(name, str) and _IDENTIFIER.fullmatch(name) for name in names):
         raise NotUnderstood(node, f"{code_excerpt(node)} is not a list of columns")
-    return tuple(str(name) for name in names)
+    return tuple(map(str, names))
 
 
 def _unknown_value(node: ast.AST) -> NotUnderstood:
     return NotUnderstood(node, f"{code_excerpt(node)} is no value that mergeplan reads")
 
 
-def _is_name(text: str) -> bool:
-    return _IDENTIFIER.fullmatch(text) is not None
-
-
 def _resolve_name(node: ast.AST, name: str, scope: Scope) -> Value:
     if name in scope.local:
-        return require_value(node, scope.local[name])
+        return scope.local[name]
     if name in scope.names.imports:
         return RunValue(f"@{scope.names.imports[name]}")
-    if name in scope.names.constants and scope.depth < MOST:
+    if name in scope.names.constants:
         return value_of(scope.names.constants[name], scope.having({}))
     if name in ("str", "list", "tuple") and name not in scope.names.bound:
         return RunValue(f"@{name}")
@@ -178,37 +138,26 @@ def _resolve_attribute(node: ast.AST, container: Value, name: str, scope: Scope)
         case RunValue(path=path):
             if f"{path}.{name}" in PROPERTIES:
                 return scope.properties
-            if path == "model.kind" and name in scope.names.hoisted and scope.depth < MOST:
+            if path == "model.kind" and name in scope.names.hoisted:
                 return value_of(scope.names.hoisted[name], scope.having({"self": RunValue("model.kind")}))
             return RunValue(f"{path}.{name}")
-        case Column() | Quoted() if name == "name":
+        case exp.Column() | exp.Literal() if name == "name":
             return container.name
-        case Listed() if name == "expressions":
-            return container.items
+        case exp.Tuple() | exp.Array() if name == "expressions":
+            return tuple(container.expressions)
     raise _unknown_value(node)
 
 
-def _resolve_item(node: ast.AST, container: Value, key: Value) -> Value:
+def _resolve_item(node: ast.AST, container: Value, key: Value, *default: Value) -> Value:
     match container, key:
         case RunValue(path="kwargs"), str():
-            return RunValue(key)
-        case Mapping(), str():
-            if key not in container:
-                raise NotUnderstood(node, f"{code_excerpt(node)} is not among the model's `materialization_properties`")
-            return require_value(node, container[key])
-        case tuple(), int() if -len(container) <= key < len(container):
-            return container[key]
-    raise _unknown_value(node)
-
-
-def _resolve_get(node: ast.AST, container: Value, arguments: list[Value]) -> Value:
-    match container, arguments:
-        case RunValue(path="kwargs"), [str() as key, *_]:
             return RunValue(key)  # SQLMesh passes every known argument
-        case Mapping(), [str() as key]:
-            return require_value(node, container.get(key))
-        case Mapping(), [str() as key, default]:
-            return require_value(node, container.get(key, default))
+        case Mapping(), str():
+            if key not in container and not default:
+                raise NotUnderstood(node, f"{code_excerpt(node)} is not among the model's `materialization_properties`")
+            return container.get(key, *default)
+        case tuple(), int() if not default and -len(container) <= key < len(container):
+            return container[key]
     raise _unknown_value(node)
 
 
@@ -230,14 +179,15 @@ def _resolve_call(node: ast.Call, scope: Scope) -> Value:
     first = value_of(node.args[0], scope)
     if path == "self.adapter.columns" and first == RunValue("table_name"):
         return RunValue(TARGET)
-    if path == _FIELDS and isinstance(first, str | tuple | Listed | Column):
-        return tuple(map(Column, column_names(node.args[0], (first,) if isinstance(first, str) else first)))
+    if path == _FIELDS and isinstance(first, str | tuple | exp.Expr):
+        names = column_names(node.args[0], (first,) if isinstance(first, str) else first)
+        return tuple(map(exp.column, names))
     if len(node.args) > 1 or any(keyword.arg != "quoted" for keyword in node.keywords):
         raise _unknown_value(node)
-    if path in _COLUMN and isinstance(first, str) and _is_name(first):
-        return Column(first)
-    if path in _STRING and isinstance(first, str | Column | Quoted):
-        return first if isinstance(first, str) else first.name
+    if path in _COLUMN and isinstance(first, str) and _IDENTIFIER.fullmatch(first):
+        return exp.column(first)
+    if path in _STRING and isinstance(first, str | exp.Column | exp.Literal):
+        return first if isinstance(first, str) else first.sql() if path == "@str" else first.name
     if path in ("@list", "@tuple") and isinstance(first, tuple):
         return first
     raise _unknown_value(node)
@@ -247,14 +197,13 @@ def _resolve_comprehension(node: ast.ListComp | ast.GeneratorExp, scope: Scope) 
     match node.generators:
         case [ast.comprehension(target=ast.Name(id=name), iter=source, ifs=[], is_async=0)]:
             sequence = value_of(source, scope)
-            items = sequence.items if isinstance(sequence, Listed) else sequence
-            if isinstance(items, tuple):
-                return tuple(value_of(node.elt, scope.having({**scope.local, name: element})) for element in items)
+            if isinstance(sequence, tuple):
+                return tuple(value_of(node.elt, scope.having({**scope.local, name: element})) for element in sequence)
     raise _unknown_value(node)
 
 
 def _compare_values(node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> bool:
-    if isinstance(op, ast.Is | ast.IsNot) and right is None and not isinstance(left, RunValue | Unclear):
+    if isinstance(op, ast.Is | ast.IsNot) and right is None and not isinstance(left, RunValue):
         return (left is None) is isinstance(op, ast.Is)
     if isinstance(left, _PLAIN) and isinstance(right, _PLAIN) and isinstance(op, ast.Eq | ast.NotEq):
         return (left == right) is isinstance(op, ast.Eq)

@@ -6,6 +6,7 @@ mergeplan does too. Anything else that may have an effect is not understood.
 
 import ast
 import builtins
+import operator
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +18,6 @@ from mergeplan.planner.parsing.definitions.materializations.values import (
     NotUnderstood,
     RunValue,
     Scope,
-    Unclear,
     Value,
     code_excerpt,
     is_truthy,
@@ -111,7 +111,8 @@ class _Reading:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return
             case ast.Assert(test=test):
-                self._check_assertion(test)
+                if self._select_branch(ast.If(test, [], [ast.Raise()])):
+                    raise NotUnderstood(test, f"the assertion {code_excerpt(test)} fails")
             case ast.Assign(targets=[target], value=value):
                 self._bind_names(target, value)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
@@ -122,17 +123,6 @@ class _Reading:
     def _current_scope(self) -> Scope:
         return self.scope.having(self.local)
 
-    def _check_assertion(self, test: ast.expr) -> None:
-        """Read an assertion; raise NotUnderstood for one that is known to fail, because it writes nothing."""
-        try:
-            holds = is_truthy(test, value_of(test, self._current_scope()))
-        except NotUnderstood:
-            if not is_harmless(test, self.scope.names):
-                raise
-            return
-        if not holds:
-            raise NotUnderstood(test, f"the assertion {code_excerpt(test)} fails")
-
     def _bind_names(self, target: ast.expr, value: ast.expr) -> None:
         targets = target.elts if isinstance(target, ast.Tuple) else [target]
         names = [element.id for element in targets if isinstance(element, ast.Name)]
@@ -140,10 +130,10 @@ class _Reading:
             raise NotUnderstood(target, f"{code_excerpt(target)} is assigned, which mergeplan does not follow")
         try:
             result = value_of(value, self._current_scope())
-        except NotUnderstood as why:
+        except NotUnderstood:
             if not is_harmless(value, self.scope.names):
                 raise
-            self.local |= dict.fromkeys(names, Unclear(why.why))
+            self.local |= dict.fromkeys(names, RunValue(code_excerpt(value)))
             return
         if not isinstance(target, ast.Tuple):
             self.local[names[0]] = result
@@ -156,9 +146,10 @@ class _Reading:
         try:
             holds = is_truthy(statement.test, value_of(statement.test, self._current_scope()))
         except NotUnderstood:
-            quiet = all(map(self._is_quiet, (*statement.body, *statement.orelse)))
-            guards = not statement.orelse and len(statement.body) == 1 and isinstance(statement.body[0], ast.Raise)
-            if is_harmless(statement.test, self.scope.names) and (quiet or guards):
+            branches = statement.body, statement.orelse
+            quiet = [all(map(self._is_quiet, branch)) for branch in branches]
+            guards = [len(branch) == 1 and isinstance(branch[0], ast.Raise) for branch in branches]
+            if is_harmless(statement.test, self.scope.names) and any(quiet) and all(map(operator.or_, quiet, guards)):
                 return ()
             raise
         return statement.body if holds else statement.orelse
