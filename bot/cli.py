@@ -6,7 +6,7 @@ import json
 import os
 import webbrowser
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +20,10 @@ from mergeplan.bot.service.serve import run_service
 from mergeplan.bot.settings import load_settings
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.table_format import TABLE_FORMATS
+from mergeplan.planner.versions import mergeplan_version
 
 if TYPE_CHECKING:
-    from mergeplan.bot.sandbox.server import Sandbox
-
-DEMO = ("graphql", "nh3", "python_multipart")  # what the sandbox needs beside the bot
+    from mergeplan_sandbox.server import Sandbox
 
 
 @click.command()
@@ -132,7 +131,7 @@ def sandbox(host: str, port: int, folder: Path, webhook_url: str | None, secret:
     mergeplan sandbox --webhook-url http://127.0.0.1:8000/webhook
     """
 
-    server = _import_extra("sandbox", "mergeplan.bot.sandbox.server")
+    server = _import_extra("sandbox", "mergeplan_sandbox.server")
 
     def announce_sandbox(github: Sandbox) -> None:
         click.echo(
@@ -160,8 +159,9 @@ def demo(keep: bool, folder: Path, form: str | None) -> int:
 
 
 def _import_extra(verb: str, module: str) -> Any:
-    """Return a module that needs `mergeplan[demo]`; raise RequestError if a package of it is missing."""
-    if any(find_spec(name) is None for name in DEMO):
+    """Return a module that needs `mergeplan[demo]`; raise RequestError if it is missing or of another version."""
+    installed = next((item.version for item in distributions(name="mergeplan-sandbox")), None)
+    if installed != mergeplan_version():  # `pip install --upgrade mergeplan` leaves an extra's packages as they are
         raise RequestError(
             f"`mergeplan {verb}` needs the packages of `mergeplan[demo]`.",
             hint=f"Run `pip install 'mergeplan[demo]'`, or without installing it `uvx 'mergeplan[demo]' {verb}`.",

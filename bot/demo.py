@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.panel import Panel
 
-from mergeplan.bot.sandbox.server import KEY_FILE, Sandbox
-from mergeplan.bot.sandbox.state import Comment
 from mergeplan.planner.errors import MergeplanError, RequestError
 from mergeplan.planner.project.scaffold import Wishes, write_project
+from mergeplan_sandbox.server import KEY_FILE, Sandbox
+from mergeplan_sandbox.state import Comment
 
 REPOSITORY = "acme/shop"
 ANN, BEN = "ann", "ben"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mergeplan.bot.demo import SECRET, _service_environment, plain_comment, run_demo
-from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.planner.errors import RequestError
+from mergeplan_sandbox.server import Sandbox
 
 
 def test_a_spark_that_cannot_start_is_told_before_the_story_begins(tmp_path: Path) -> None:
@@ -37,10 +37,10 @@ def test_a_terminal_keeps_the_lines_of_a_comment() -> None:
 
 
 @pytest.mark.parametrize("verb", ["demo", "sandbox"])
-def test_without_its_packages_the_verb_says_what_to_install(verb: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("installed", ["", "types.SimpleNamespace(version='0.0.9')"])
+def test_without_its_packages_the_verb_says_what_to_install(verb: str, installed: str, tmp_path: Path) -> None:
     code = (
-        "import importlib.util as u, sys\nfind = u.find_spec\n"
-        "u.find_spec = lambda name, *rest: None if name == 'nh3' else find(name, *rest)\n"
+        f"import importlib.metadata as m, sys, types\nm.distributions = lambda **_: iter([{installed}])\n"
         f"sys.argv[1:] = ['{verb}']\nfrom mergeplan.bot.main import main\nmain()"
     )
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -50,6 +50,6 @@ def test_without_its_packages_the_verb_says_what_to_install(verb: str, tmp_path:
 
 
 def test_the_service_and_the_action_import_nothing_of_the_sandbox() -> None:
-    code = "import sys, mergeplan.bot.cli; print({'mergeplan.bot.sandbox', 'graphql', 'nh3'} & set(sys.modules))"
+    code = "import sys, mergeplan.bot.cli; print({'mergeplan_sandbox', 'graphql', 'nh3'} & set(sys.modules))"
 
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
