@@ -8,7 +8,7 @@ import webbrowser
 from importlib import import_module
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,9 +21,6 @@ from mergeplan.bot.settings import load_settings
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.table_format import TABLE_FORMATS
 from mergeplan.planner.versions import mergeplan_version
-
-if TYPE_CHECKING:
-    from mergeplan_sandbox.server import Sandbox
 
 
 @click.command()
@@ -133,7 +130,7 @@ def sandbox(host: str, port: int, folder: Path, webhook_url: str | None, secret:
 
     server = _import_extra("sandbox", "mergeplan_sandbox.server")
 
-    def announce_sandbox(github: Sandbox) -> None:
+    def announce_sandbox(github: Any) -> None:
         click.echo(
             f"The sandbox is at {github.url}; its App is {github.app_id}, with the key in {folder / server.KEY_FILE}."
         )
@@ -154,7 +151,7 @@ def demo(keep: bool, folder: Path, form: str | None) -> int:
     mergeplan demo --keep
     mergeplan demo --format delta
     """
-    module = _import_extra("demo", "mergeplan.bot.demo")
+    module = _import_extra("demo", "mergeplan_sandbox.demo")
     return int(module.run_demo(folder, keep=keep, spark=f"table_format: {form}" if form else ""))
 
 

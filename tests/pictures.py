@@ -21,7 +21,6 @@ from pydantic import TypeAdapter
 from rich.console import Console
 from rich.text import Text
 
-from mergeplan.bot.demo import MODEL, REPOSITORY, open_demo_pull, run_planner, start_demo
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.pages.render import render_page
 from mergeplan.bot.pages.view import PageView
@@ -30,6 +29,7 @@ from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.shown import Shown
 from mergeplan.planner.project.scaffold import Wishes, write_project
 from mergeplan.planner.site.progress import RunProgress
+from mergeplan_sandbox.demo import MODEL, REPOSITORY, open_demo_pull, run_planner, start_demo
 from mergeplan_sandbox.markdown import render_markdown
 
 ROOT = Path(__file__).parent.parent

@@ -34,7 +34,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from mergeplan_sandbox import admin, pages
+from mergeplan_sandbox import admin
 from mergeplan_sandbox.api import api_app, api_checks, api_graphql, api_issues, api_pulls
 from mergeplan_sandbox.api.limits import ApiError, not_found
 from mergeplan_sandbox.courier import Courier
@@ -42,6 +42,7 @@ from mergeplan_sandbox.faults import Faults
 from mergeplan_sandbox.gate import App as Application
 from mergeplan_sandbox.gate import Gate, Receive, Scope, Send
 from mergeplan_sandbox.git import git_http
+from mergeplan_sandbox.pages import routes
 from mergeplan_sandbox.stage import Stage
 from mergeplan_sandbox.state import App, Hook, State, now
 from mergeplan_sandbox.webhooks import Site, send_ping
@@ -220,7 +221,7 @@ def _build_application(sandbox: Sandbox) -> Application:
     """Return the API for its first path parts, and git, pages and the admin API for all others."""
     site = FastAPI(title="Sandbox", docs_url=None, redoc_url=None, openapi_url=None)
     site.state.site, site.state.stage = sandbox.site, sandbox
-    for part in (admin, git_http, pages):
+    for part in (admin, git_http, routes):
         site.include_router(part.router)
     rest = _build_api(sandbox.site)
 

@@ -26,7 +26,7 @@ from mergeplan_sandbox.state import CheckRun, PullRequest, Repository
 
 router = APIRouter(include_in_schema=False)
 templates = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "pages"),
+    loader=FileSystemLoader(Path(__file__).parent),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.demo import SECRET, _service_environment, plain_comment, run_demo
 from mergeplan.planner.errors import RequestError
+from mergeplan_sandbox.demo import SECRET, _service_environment, plain_comment, run_demo
 from mergeplan_sandbox.server import Sandbox
 
 
