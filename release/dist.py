@@ -26,7 +26,8 @@ from release.tree import CLIENT, FULL, ROOT, SANDBOX, source_files, write_tree
 DIST, WHEELS = ROOT / "dist", ROOT / "build" / "wheels"
 TOP = "mergeplan"  # the one name that a wheel installs, beside that of the sandbox
 BESIDE = ("LICENSE", "README.md", "pyproject.toml")
-MADE = re.compile(r"(PKG-INFO|setup\.cfg|\w+\.egg-info/.*)")  # what setuptools adds to a sdist
+# What setuptools adds to a sdist; a file of `license-files` is also at the path that pyproject.toml names.
+MADE = re.compile(r"(PKG-INFO|setup\.cfg|\w+\.egg-info/.*|planner/.*\.LICENSE)")
 
 
 def build(distribution: str, into: Path) -> tuple[Path, Path]:
