@@ -285,5 +285,5 @@ $(ARCHIVE): $(READY)
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) .venv-matrix $(PEER) $(PROOFS) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info sandbox/*.egg-info
+	@rm -rf $(VENV) .venv-matrix $(PEER) $(PROOFS) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info sandbox/build sandbox/*.egg-info
 	@cd editors/vscode && rm -rf node_modules build dist LICENSE
