@@ -159,8 +159,9 @@ def _import_extra(verb: str, module: str) -> Any:
     """Return a module that needs `mergeplan[demo]`; raise RequestError if it is missing or of another version."""
     installed = next((item.version for item in distributions(name="mergeplan-sandbox")), None)
     if installed != mergeplan_version():  # `pip install --upgrade mergeplan` leaves an extra's packages as they are
+        reason = f", and `mergeplan-sandbox` is {installed} beside mergeplan {mergeplan_version()}" if installed else ""
         raise RequestError(
-            f"`mergeplan {verb}` needs the packages of `mergeplan[demo]`.",
+            f"`mergeplan {verb}` needs the packages of `mergeplan[demo]`{reason}.",
             hint=f"Run `pip install 'mergeplan[demo]'`, or without installing it `uvx 'mergeplan[demo]' {verb}`.",
         )
     return import_module(module)

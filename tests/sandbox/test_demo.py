@@ -37,15 +37,22 @@ def test_a_terminal_keeps_the_lines_of_a_comment() -> None:
 
 
 @pytest.mark.parametrize("verb", ["demo", "sandbox"])
-@pytest.mark.parametrize("installed", ["", "types.SimpleNamespace(version='0.0.9')"])
-def test_without_its_packages_the_verb_says_what_to_install(verb: str, installed: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("installed", "reason"),
+    [("", "."), ("types.SimpleNamespace(version='0.0.9')", ", and `mergeplan-sandbox` is 0.0.9 beside mergeplan 0.")],
+)
+def test_without_its_packages_the_verb_says_what_to_install(
+    verb: str, installed: str, reason: str, tmp_path: Path
+) -> None:
     code = (
         f"import importlib.metadata as m, sys, types\nm.distributions = lambda **_: iter([{installed}])\n"
         f"sys.argv[1:] = ['{verb}']\nfrom mergeplan.bot.main import main\nmain()"
     )
-    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    argv = [sys.executable, "-c", code]
+    ran = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
 
     assert (ran.returncode, ran.stdout, list(tmp_path.iterdir())) == (1, "", [])
+    assert f"needs the packages of `mergeplan[demo]`{reason}" in ran.stderr
     assert f"uvx 'mergeplan[demo]' {verb}" in ran.stderr
 
 
