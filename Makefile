@@ -255,12 +255,12 @@ vscode:
 	@cd editors/vscode && npm run --silent check && npm run --silent test && npm run --silent package
 
 lock: $(READY)  # the newest of everything that fits pyproject.toml
-	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --group release --group workflows --group coverage --editable ".[demo]"
+	@$(PIP) install --upgrade --upgrade-strategy eager --group dev --group docs --group release --group workflows --group coverage --editable ./sandbox --editable ".[demo]"
 	@{ $(BIN)/python -m pip freeze --exclude-editable; grep '^pyspark-client==' requirements.lock; } | LC_ALL=C sort -f -t= -k1,1 -o requirements.lock
 
 # pyspark comes as source, 450 MB: its wheel is not compressed, and it is installed first, so that a line says what takes
 # long. Modules are compiled on all cores, and only those that are imported often.
-$(READY): pyproject.toml requirements.lock
+$(READY): pyproject.toml sandbox/pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "mergeplan needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
 	$(create-venv)
@@ -270,7 +270,7 @@ $(READY): pyproject.toml requirements.lock
 	@DIST_EXTRA_CONFIG="$(CURDIR)/$(VENV)/build.cfg" \
 		$(PIP) install --no-compile --no-deps --constraint requirements.lock pyspark
 	@echo "Installing mergeplan's other packages, and those of its tests (half a minute, once)"
-	@$(PIP) install --no-compile --constraint requirements.lock --group dev --editable ".[demo]"
+	@$(PIP) install --no-compile --constraint requirements.lock --group dev --editable ./sandbox --editable ".[demo]"
 	$(count-packages)
 	@echo "Compiling them (once)"
 	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x $(SELDOM) $(VENV)/lib || true
@@ -285,5 +285,5 @@ $(ARCHIVE): $(READY)
 	@touch $@
 
 clean:
-	@rm -rf $(VENV) .venv-matrix $(PEER) $(PROOFS) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
+	@rm -rf $(VENV) .venv-matrix $(PEER) $(PROOFS) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info sandbox/build sandbox/*.egg-info
 	@cd editors/vscode && rm -rf node_modules build dist LICENSE

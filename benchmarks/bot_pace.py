@@ -25,7 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 
 SHOP, SECRET, PATIENCE, ROUNDS = "ann/shop", "a-webhook-secret", 600.0, 11
 TICKS = os.sysconf("SC_CLK_TCK")

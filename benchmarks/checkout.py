@@ -22,7 +22,7 @@ from pathlib import Path
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.git.objects import ObjectMemory, Objects, open_objects
 from mergeplan.bot.git.work_tree import WorkTree
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 
 SHOP, ROUNDS, HISTORY, LARGE = "ann/shop", 5, 20, 2_000_000
 

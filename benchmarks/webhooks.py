@@ -33,12 +33,12 @@ from mergeplan.bot.github.events import sign_body
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.tables import DELIVERIES
-from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import Limits, server_config
 from mergeplan.bot.service.logs import start_logging
 from mergeplan.bot.settings import load_settings
 from mergeplan.planner.cli.main import raise_gc_threshold
+from mergeplan_sandbox.server import Sandbox
 
 SECRET = "a-webhook-secret"  # noqa: S105 - of this benchmark
 RATE, SECONDS, CONNECTIONS, REPOSITORIES, PULLS = 500, 10, 64, 20, 15

@@ -6,9 +6,9 @@ import json
 import os
 import webbrowser
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,11 +20,7 @@ from mergeplan.bot.service.serve import run_service
 from mergeplan.bot.settings import load_settings
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.table_format import TABLE_FORMATS
-
-if TYPE_CHECKING:
-    from mergeplan.bot.sandbox.server import Sandbox
-
-DEMO = ("graphql", "nh3", "python_multipart")  # what the sandbox needs beside the bot
+from mergeplan.planner.versions import mergeplan_version
 
 
 @click.command()
@@ -132,9 +128,9 @@ def sandbox(host: str, port: int, folder: Path, webhook_url: str | None, secret:
     mergeplan sandbox --webhook-url http://127.0.0.1:8000/webhook
     """
 
-    server = _import_extra("sandbox", "mergeplan.bot.sandbox.server")
+    server = _import_extra("sandbox", "mergeplan_sandbox.server")
 
-    def announce_sandbox(github: Sandbox) -> None:
+    def announce_sandbox(github: Any) -> None:
         click.echo(
             f"The sandbox is at {github.url}; its App is {github.app_id}, with the key in {folder / server.KEY_FILE}."
         )
@@ -155,15 +151,17 @@ def demo(keep: bool, folder: Path, form: str | None) -> int:
     mergeplan demo --keep
     mergeplan demo --format delta
     """
-    module = _import_extra("demo", "mergeplan.bot.demo")
+    module = _import_extra("demo", "mergeplan_sandbox.demo")
     return int(module.run_demo(folder, keep=keep, spark=f"table_format: {form}" if form else ""))
 
 
 def _import_extra(verb: str, module: str) -> Any:
-    """Return a module that needs `mergeplan[demo]`; raise RequestError if a package of it is missing."""
-    if any(find_spec(name) is None for name in DEMO):
+    """Return a module that needs `mergeplan[demo]`; raise RequestError if it is missing or of another version."""
+    installed = next((item.version for item in distributions(name="mergeplan-sandbox")), None)
+    if installed != mergeplan_version():  # `pip install --upgrade mergeplan` leaves an extra's packages as they are
+        reason = f", and `mergeplan-sandbox` is {installed} beside mergeplan {mergeplan_version()}" if installed else ""
         raise RequestError(
-            f"`mergeplan {verb}` needs the packages of `mergeplan[demo]`.",
+            f"`mergeplan {verb}` needs the packages of `mergeplan[demo]`{reason}.",
             hint=f"Run `pip install 'mergeplan[demo]'`, or without installing it `uvx 'mergeplan[demo]' {verb}`.",
         )
     return import_module(module)

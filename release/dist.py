@@ -1,4 +1,4 @@
-"""`make dist`: build both distributions once and prove that what is built is what is meant.
+"""`make dist`: build all distributions once and prove that what is built is what is meant.
 
 Of each the wheel is built twice, from the tree and from the sdist, and must be the same byte for byte. The wheel is
 then installed into an empty environment from a folder of wheels, without an index; `mergeplan demo` runs from it.
@@ -21,12 +21,13 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from release.tree import CLIENT, FULL, ROOT, source_files, write_tree
+from release.tree import CLIENT, FULL, ROOT, SANDBOX, source_files, write_tree
 
 DIST, WHEELS = ROOT / "dist", ROOT / "build" / "wheels"
-TOP = "mergeplan"  # the one name that a wheel installs
+TOP = "mergeplan"  # the one name that a wheel installs, beside that of the sandbox
 BESIDE = ("LICENSE", "README.md", "pyproject.toml")
-MADE = re.compile(r"(PKG-INFO|setup\.cfg|\w+\.egg-info/.*)")  # what setuptools adds to a sdist
+# What setuptools adds to a sdist; a file of `license-files` is also at the path that pyproject.toml names.
+MADE = re.compile(r"(PKG-INFO|setup\.cfg|\w+\.egg-info/.*|planner/.*\.LICENSE)")
 
 
 def build(distribution: str, into: Path) -> tuple[Path, Path]:
@@ -44,7 +45,7 @@ def build(distribution: str, into: Path) -> tuple[Path, Path]:
     return sdist, wheel
 
 
-def content_problems(sdist: Path, wheel: Path) -> list[str]:
+def content_problems(distribution: str, sdist: Path, wheel: Path) -> list[str]:
     """What a sdist and its wheel hold beside the repository's files, and which of these they lack."""
     with zipfile.ZipFile(wheel) as archive:
         installed = set(archive.namelist())
@@ -52,11 +53,12 @@ def content_problems(sdist: Path, wheel: Path) -> list[str]:
         members = [member for member in archive.getmembers() if not member.isdir()]
     sources = {member.name.partition("/")[2] for member in members if member.isfile()}
     about = {name for name in installed if name.partition("/")[0].endswith(".dist-info")}
+    meant = sandbox_files() if distribution == SANDBOX else package_files()
     licensed = any(name.endswith("/licenses/LICENSE") for name in about)
     return [
-        *_difference(wheel.name, installed - about, package_files()),
+        *_difference(wheel.name, installed - about, meant),
         *([] if licensed else [f"{wheel.name} lacks the license"]),
-        *_difference(sdist.name, {name for name in sources if not MADE.fullmatch(name)}, package_files() | set(BESIDE)),
+        *_difference(sdist.name, {name for name in sources if not MADE.fullmatch(name)}, meant | set(BESIDE)),
         *(f"{sdist.name} holds {member.name}, which is a link" for member in members if not member.isfile()),
     ]
 
@@ -65,6 +67,10 @@ def package_files() -> set[str]:
     """The repository's files as they lie in the one package, of which two folders are links."""
     below = {path if path.startswith(f"{TOP}/") else f"{TOP}/{path}" for path in source_files((TOP, "planner", "bot"))}
     return {path for path in below if not (ROOT / path).is_symlink()}
+
+
+def sandbox_files() -> set[str]:
+    return {path.removeprefix("sandbox/") for path in source_files(("sandbox/mergeplan_sandbox",))}
 
 
 def _difference(archive: str, names: set[str], meant: set[str]) -> list[str]:
@@ -77,16 +83,18 @@ def fetch_wheels(wheel: Path) -> None:
     WHEELS.mkdir(parents=True, exist_ok=True)
     settings = WHEELS.parent / "build.cfg"
     settings.write_text("[bdist_wheel]\ncompression = stored\n", encoding="utf-8")  # pyspark comes as 450 MB of source
-    locked = ("--constraint", str(ROOT / "requirements.lock"))
-    arguments = ("wheel", "--quiet", "--find-links", str(WHEELS), *locked, "--wheel-dir", str(WHEELS), f"{wheel}[demo]")
+    places = ("--find-links", str(WHEELS), "--find-links", str(DIST), "--wheel-dir", str(WHEELS))
+    arguments = ("wheel", "--quiet", "--constraint", str(ROOT / "requirements.lock"), *places, f"{wheel}[demo]")
     _run_python("pip", *arguments, environ={"DIST_EXTRA_CONFIG": str(settings)})
-    (WHEELS / wheel.name).unlink()  # the one that is tried lies in `dist`
+    for ours in WHEELS.glob(f"{TOP}*"):
+        ours.unlink()  # those that are tried lie in `dist`
 
 
 def install(wheel: Path, folder: Path, extra: str) -> Path:
-    """The command of a wheel that is installed into an empty environment, from the folder of wheels alone."""
+    """The command of a wheel that is installed into an empty environment, from the folders of wheels alone."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    offline = ("--no-index", "--find-links", str(WHEELS), "--no-cache-dir", "--no-compile", "--quiet")
+    places = ("--find-links", str(WHEELS), "--find-links", str(DIST))
+    offline = ("--no-index", *places, "--no-cache-dir", "--no-compile", "--quiet")
     alone = {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", *offline, f"{wheel}{extra}"]
     subprocess.run(command, check=True, env={**os.environ, **alone})
@@ -125,16 +133,16 @@ def _commit_time() -> str:
 def main(arguments: Sequence[str]) -> int:
     os.environ.setdefault("SOURCE_DATE_EPOCH", _commit_time())  # the times in the archives: a later build is the same
     shutil.rmtree(DIST, ignore_errors=True)
-    built = {name: build(name, DIST) for name in (FULL, CLIENT)}
+    built = {name: build(name, DIST) for name in (FULL, CLIENT, SANDBOX)}
     _run_python("twine", "check", "--strict", *(str(path) for pair in built.values() for path in pair))
-    if wrong := [problem for pair in built.values() for problem in content_problems(*pair)]:
+    if wrong := [problem for name, pair in built.items() for problem in content_problems(name, *pair)]:
         print(*wrong, sep="\n", file=sys.stderr)
         return 1
     for path in (path for pair in built.values() for path in pair):
         print(f"{_digest(path)}  {path.name}", flush=True)
     if "--build" not in arguments:
-        for _, wheel in built.values():
-            fetch_wheels(wheel)
+        for name in (FULL, CLIENT):
+            fetch_wheels(built[name][1])
         try_wheel(built[CLIENT][1], "--version")
         try_wheel(built[FULL][1], "demo", extra="[demo]")
     return 0

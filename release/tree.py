@@ -2,7 +2,8 @@
 
 `mergeplan` brings Spark and Java. `mergeplan-client` is the same program for a Spark elsewhere (`remote`, Databricks):
 its pyspark is `pyspark-client`, which has the same API and no jars. An extra cannot take a default dependency away, and
-`pip install mergeplan && mergeplan demo` needs Spark; so there are two distributions, as pyspark itself has two.
+`pip install mergeplan && mergeplan plan` needs Spark; so there are two distributions, as pyspark itself has two.
+`mergeplan-sandbox`, the GitHub of `mergeplan demo`, is the folder `sandbox` and the extra `demo` of both.
 
     python release/tree.py mergeplan-client FOLDER    write the source of a distribution
     python release/tree.py --digest                   print a digest of all that is installed
@@ -23,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("pyproject.toml", "README.md", "LICENSE", "mergeplan", "planner", "bot")
 LOCKED = ("requirements.lock", "release")  # what else decides what is installed
-FULL, CLIENT = "mergeplan", "mergeplan-client"
+FULL, CLIENT, SANDBOX = "mergeplan", "mergeplan-client", "mergeplan-sandbox"
 # Lines of pyproject.toml that differ in the client.
 CLIENT_LINES = {
     f'name = "{FULL}"\n': f'name = "{CLIENT}"\n',
@@ -35,8 +36,8 @@ LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<path>(?!\w+:|#)[^)\s]
 
 def write_tree(distribution: str, folder: Path) -> None:
     """Write the source of a distribution into a folder, which must not exist or be empty."""
-    for path in source_files(PARTS):
-        target = folder / path
+    for path in source_files(("LICENSE", "sandbox") if distribution == SANDBOX else PARTS):
+        target = folder / path.removeprefix("sandbox/")
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, target, follow_symlinks=False)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -106,7 +107,7 @@ def main(arguments: list[str]) -> int:
     match arguments:
         case ["--digest"]:
             print(digest())
-        case [("mergeplan" | "mergeplan-client") as distribution, folder]:
+        case [distribution, folder] if distribution in (FULL, CLIENT, SANDBOX):
             write_tree(distribution, Path(folder))
         case _:
             print(__doc__, file=sys.stderr)

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("planner", "bot", "mergeplan")
+PACKAGES = ("planner", "bot", "mergeplan", "sandbox/mergeplan_sandbox")
 # Past participles that no ending shows, and particles: neither says what a function does or returns.
 IRREGULAR = frozenset(
     """begun bound brought built caught chosen cut done drawn fallen felt forgotten found given gone heard held hidden

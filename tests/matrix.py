@@ -26,10 +26,11 @@ RESULTS = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- end -->)", re.DOTALL)
 RECORD = "--record"
 PYTHONS, SPARKS = ("3.11", "3.12", "3.13", "3.14"), ("4.1", "4.2", "4.3")
 LOCKED, LOWEST, NEWEST = "locked", "lowest", "newest"
-IMPORTS = """import importlib, pkgutil, mergeplan
+IMPORTS = """import importlib, pkgutil, mergeplan, mergeplan_sandbox
+ours = (mergeplan, mergeplan_sandbox)
 away = ("mergeplan.airflow", "mergeplan.dagster", "migrations", "__main__")
-names = [m.name for m in pkgutil.walk_packages(mergeplan.__path__, "mergeplan.") if not any(a in m.name for a in away)]
-for name in names: importlib.import_module(name)
+names = [m.name for top in ours for m in pkgutil.walk_packages(top.__path__, f"{top.__name__}.")]
+for name in names: any(part in name for part in away) or importlib.import_module(name)
 """
 # Start, quickstart, the API, and the bot's main line.
 TESTS = (
@@ -142,8 +143,7 @@ def install(cell: Cell, python: str, folder: Path, succeeds: Callable[..., bool]
         "pip",
         "compile",
         "pyproject.toml",
-        "--extra",
-        "demo",
+        "sandbox/pyproject.toml",
         "--group",
         "test",
         "--resolution",
@@ -157,7 +157,7 @@ def install(cell: Cell, python: str, folder: Path, succeeds: Callable[..., bool]
         )
         and succeeds(
             *(str(UV), "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")),
-            *("--constraint", str(constraints), "--group", "test", "--editable", ".[demo]"),
+            *("--constraint", str(constraints), "--group", "test", "--editable", "./sandbox", "--editable", ".[demo]"),
         )
     )
 

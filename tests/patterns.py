@@ -58,7 +58,8 @@ def used_patterns(*folders: str) -> Iterator[UsedPattern]:
     everywhere = _uses(trees.values())
     for path, tree in trees.items():
         where = str(path.relative_to(ROOT))
-        module = import_module(".".join(("mergeplan", *path.relative_to(ROOT).with_suffix("").parts)))
+        name = ".".join(("mergeplan", *path.relative_to(ROOT).with_suffix("").parts))
+        module = import_module(name.removeprefix("mergeplan.sandbox."))
         own = _uses([tree])
         for name in _names(tree):
             for pattern in _patterns_in(getattr(module, name, None)):

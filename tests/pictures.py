@@ -21,21 +21,21 @@ from pydantic import TypeAdapter
 from rich.console import Console
 from rich.text import Text
 
-from mergeplan.bot.demo import MODEL, REPOSITORY, open_demo_pull, run_planner, start_demo
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.pages.render import render_page
 from mergeplan.bot.pages.view import PageView
 from mergeplan.bot.records import ProdRecord, PullRecord
 from mergeplan.bot.report.comment import plan_comment
 from mergeplan.bot.report.shown import Shown
-from mergeplan.bot.sandbox.markdown import render_markdown
 from mergeplan.planner.project.scaffold import Wishes, write_project
 from mergeplan.planner.site.progress import RunProgress
+from mergeplan_sandbox.demo import MODEL, REPOSITORY, open_demo_pull, run_planner, start_demo
+from mergeplan_sandbox.markdown import render_markdown
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures"
 SOURCE, MADE = FOLDER / "source.json", FOLDER / "made.json"
-STYLE = ROOT / "bot" / "sandbox" / "pages" / "style.css"
+STYLE = ROOT / "sandbox" / "mergeplan_sandbox" / "pages" / "style.css"
 WORDED = ("plan_text", "explanation", "closing_text", "rendering")  # of planner/cli/texts: what the terminal shows
 TERMINAL = "terminal-plan.svg"
 BAR = re.compile(r"\d%.*\d/\d")  # of a progress bar, which a terminal draws over itself

@@ -11,12 +11,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 
 from mergeplan.planner.model.model import PROPERTIES, Model
+from tests.language import PACKAGES, ROOT
 
-ROOT = Path(__file__).parent.parent
-PACKAGES = ("planner", "bot", "mergeplan")
 SMALL = 4  # lines of a helper
 DBT = ("planner.project.dbt", "planner.parsing.files.dbt", "planner.python.dbt_code")
 

@@ -114,7 +114,7 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 def messages() -> str:
     """Every text in the code, a value in it as `…`, without backticks."""
     texts = []
-    for path in sorted([*(ROOT / "planner").rglob("*.py"), *(ROOT / "bot").rglob("*.py")]):
+    for path in (path for folder in ("planner", "bot", "sandbox") for path in sorted((ROOT / folder).rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             constants = [part.value if isinstance(part, ast.Constant) else "…" for part in parts]
@@ -164,7 +164,7 @@ def test_the_architecture_page_names_every_stage() -> None:
     page = text("docs/development/architecture.md")
     stages = {
         path.parent.relative_to(ROOT).as_posix()
-        for package in ("planner", "bot")
+        for package in ("planner", "bot", "sandbox")
         for path in (ROOT / package).glob("*/*.py")
         if path.name != "__init__.py"
     }
@@ -176,8 +176,8 @@ def test_the_architecture_page_names_every_stage() -> None:
 @pytest.mark.parametrize("page", sorted((ROOT / "docs" / "development").glob("*.md")), ids=lambda page: page.name)
 def test_what_a_development_page_names_is_there(page: Path) -> None:
     prose = page.read_text(encoding="utf-8")
-    paths = re.findall(r"`((?:planner|bot|mergeplan|tests|docs)/[\w./-]*)`", prose)
-    constants = re.findall(r"`((?:planner|bot)/[\w./-]*\.py)` \((?:its name\), )?`(\w+)`", prose)
+    paths = re.findall(r"`((?:planner|bot|mergeplan|sandbox|tests|docs)/[\w./-]*)`", prose)
+    constants = re.findall(r"`((?:planner|bot|sandbox)/[\w./-]*\.py)` \((?:its name\), )?`(\w+)`", prose)
 
     assert [path for path in paths if not (ROOT / path).exists()] == []
     shortened = [path for path in re.findall(r"`(\w[\w.-]*/[\w./-]*\w)`", prose) if not (ROOT / path).exists()]

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = {"planner": "mergeplan.planner", "bot": "mergeplan.bot", "mergeplan/dagster": "mergeplan.dagster"}
+PACKAGES = {
+    "planner": "mergeplan.planner",
+    "bot": "mergeplan.bot",
+    "mergeplan/dagster": "mergeplan.dagster",
+    "sandbox/mergeplan_sandbox": "mergeplan_sandbox",
+}
 EXAMPLE = "\n    >>> "
 
 

@@ -9,7 +9,8 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tests.language import PACKAGES, ROOT
+
 # From text to tables: a stage may use those that stand before it, and none that stand after it.
 STAGES = """
     planner.errors planner.file_note planner.limits planner.intervals planner.naming planner.fingerprint
@@ -23,13 +24,12 @@ STAGES = """
     planner.tables planner.checks
     planner.state planner.apply planner.catalog planner.contract planner.session
     planner.site planner.exports planner.api planner.agents planner.ui planner.lsp mergeplan planner.cli
-    bot.sandbox
     bot.projects bot.secret_files bot.fetching bot.settings bot.policy bot.inflight bot.branches bot.cicd_section
     bot.readers bot.results bot.pull_parts bot.records bot.transitions bot.budgets
     bot.report bot.commands bot.report.offers bot.report.checks bot.report.comment bot.report.replies
     bot.rules bot.metrics bot.notifications bot.tracing
     bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
-    bot.service bot mergeplan.__main__
+    bot.service bot mergeplan.__main__ mergeplan_sandbox
 """.split()
 PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock
 IMPURE = {"pyspark", "sqlalchemy", "github", "fastapi", "rich", "click", "subprocess", "socket", "threading", "time"}
@@ -38,8 +38,8 @@ DOORS = {
     "sqlalchemy": ("planner/state", "bot/inbox"),
     "alembic": ("planner/state/database.py", "planner/state/migrations", "bot/inbox/migrations"),
     "github": ("bot/github",),
-    "fastapi": ("bot/service/app.py", "bot/sandbox", "planner/api", "planner/ui/routes"),
-    "rich": ("planner/cli", "bot/demo.py"),
+    "fastapi": ("bot/service/app.py", "sandbox", "planner/api", "planner/ui/routes"),
+    "rich": ("planner/cli", "sandbox/mergeplan_sandbox/demo.py"),
     "opentelemetry": ("bot/tracing.py",),
     "click": ("planner/cli", "bot/cli.py"),
     "dagster": ("mergeplan/dagster",),
@@ -52,7 +52,8 @@ DOORS = {
 
 def module_of(path: Path) -> str:
     """The name of a file's module; those of `planner` and `bot` without the `mergeplan.` before it."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    return name.removesuffix(".__init__").removeprefix("sandbox.")
 
 
 def short(name: str) -> str:
@@ -64,11 +65,7 @@ TO_SPARK = {"planner.session.workspace", "planner.session.use_cases.plan"}
 TO_STATE = {"planner.lsp.remembered_state"}
 TO_SQLGLOT = {"planner.python.child"}
 TO_FOREIGN = {"planner.project.loader", "planner.project.configuration_files", "planner.project.pipeline_folder"}
-FILES = {
-    module_of(path): path
-    for folder in ("planner", "bot", "mergeplan")
-    for path in sorted((ROOT / folder).rglob("*.py"))
-}
+FILES = {module_of(path): path for folder in PACKAGES for path in sorted((ROOT / folder).rglob("*.py"))}
 
 
 INDENTED = re.compile(r"^[ \t]+from mergeplan", re.MULTILINE)  # few files have one, and only those are parsed again
@@ -133,9 +130,10 @@ def test_the_pure_stages_do_no_io() -> None:
 
 
 def test_the_sandbox_knows_neither_bot_nor_planner() -> None:
-    sandbox = [module for module in FILES if module.startswith("bot.sandbox")]
+    """Its demo, which runs both, is not the sandbox itself; neither imports it, for it stands after them."""
+    sandbox = [module for module in FILES if module.startswith("mergeplan_sandbox.") and not module.endswith(".demo")]
     assert sandbox
-    assert not [(m, name) for m in sandbox for name in ours(m) if not name.startswith("bot.sandbox")]
+    assert not [(m, name) for m in sandbox for name in ours(m) if not name.startswith("mergeplan_sandbox")]
 
 
 def test_no_file_reaches_for_our_own_packages_late() -> None:
@@ -152,6 +150,7 @@ def test_no_file_reaches_for_our_own_packages_late() -> None:
         for function in ast.walk(ast.parse(text))
         if isinstance(function, ast.FunctionDef)
         for node in ast.walk(function)
-        if isinstance(node, ast.ImportFrom) and short(node.module or "").split(".")[0] in ("planner", "bot")
+        if isinstance(node, ast.ImportFrom)
+        and short(node.module or "").split(".")[0] in ("planner", "bot", "mergeplan_sandbox")
     ]
     assert not late

@@ -6,6 +6,8 @@ import pytest
 
 from tests.patterns import FEW, MANY, UsedPattern, slow_text, used_patterns
 
+FOLDERS = ("planner", "bot", "sandbox/mergeplan_sandbox")
+
 
 def slow_ones(*folders: str, characters: str) -> dict[str, str]:
     """Where a slow pattern is written, and the text that shows it."""
@@ -19,8 +21,8 @@ def test_the_patterns_that_meet_sql_are_linear() -> None:
 
 @pytest.mark.prove
 def test_all_patterns_are_linear() -> None:
-    assert len(list(used_patterns("planner", "bot"))) > 200
-    assert slow_ones("planner", "bot", characters=MANY) == {}
+    assert len(list(used_patterns(*FOLDERS))) > 200
+    assert slow_ones(*FOLDERS, characters=MANY) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a release is made of: its notes, its two distributions, and one place for the organization's name."""
+"""What a release is made of: its notes, its three distributions, and one place for the organization's name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.last_release import ratios
 from release.notes import outputs, problems, release_notes
-from release.tree import CLIENT, absolute_links, client_metadata, digest, write_tree
+from release.tree import CLIENT, SANDBOX, absolute_links, client_metadata, digest, write_tree
 
 ROOT = Path(__file__).parent.parent
 PROJECT = '[project]\nname = "mergeplan"\nversion = "0.2.0"\n'
@@ -62,6 +62,17 @@ def test_the_client_differs_from_the_program_in_spark_and_java_alone(tmp_path: P
     assert client["urls"]["Issues"] == f"{full['urls']['Repository']}/issues"
 
 
+def test_the_demo_is_the_sandbox_of_the_same_version(tmp_path: Path) -> None:
+    full = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    write_tree(SANDBOX, tmp_path)
+    sandbox = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
+
+    assert full["optional-dependencies"]["demo"] == [f"{sandbox['name']}=={sandbox['version']}"]
+    assert (sandbox["name"], sandbox["version"]) == (SANDBOX, full["version"])
+    assert sandbox["urls"]["Issues"] == f"{full['urls']['Repository']}/issues"
+    assert {path.name for path in tmp_path.iterdir()} == {"LICENSE", "README.md", "mergeplan_sandbox", "pyproject.toml"}
+
+
 def test_a_line_that_the_client_replaces_cannot_be_lost() -> None:
     with pytest.raises(ValueError, match="must have this line once"):
         client_metadata(PROJECT)
@@ -86,7 +97,7 @@ def test_every_file_names_the_organization_of_pyproject() -> None:
     repository = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
     owner = repository.split("/")[-2]
     pattern = r"(github\.com/|uses: |ghcr\.io/|https://|\")[A-Za-z0-9-]+(\.github\.io)?/mergeplan(@|/|\b)"
-    grep = ["git", "grep", "-hoE", pattern, "--", "*.md", "*.yml", "docs", "planner", "bot", ".github"]
+    grep = ["git", "grep", "-hoE", pattern, "--", "*.md", "*.yml", "docs", "planner", "bot", "sandbox", ".github"]
     lines = subprocess.run(grep, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     owners = {re.sub(r"(.*[/ \"])?([\w-]+)(\.github\.io)?/mergeplan.*", r"\2", line) for line in lines}
 

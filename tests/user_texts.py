@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.language import PACKAGES, ROOT
 
-PAGES = ("bot/sandbox/", "planner/ui/", "mergeplan/planner", "mergeplan/bot")  # of a browser, and links
+PAGES = ("planner/ui/", "mergeplan/planner", "mergeplan/bot")  # of a browser, and links
 CODE = re.compile(r"\s*(?:SELECT|INSERT|CREATE|DROP|ALTER|DELETE|UPDATE|MERGE|SHOW|DESCRIBE|WITH)\b|\(\?|<\w")
 
 

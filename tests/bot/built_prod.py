@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mergeplan.bot.sandbox.state import State
+from mergeplan_sandbox.state import State
 
 OWN = frozenset({"folder", "base_url", "app", "hook", "lock", "ids"})  # of each sandbox
 

@@ -18,14 +18,14 @@ from pydantic import SecretStr
 from mergeplan.bot.child.reader import RepositoryReader
 from mergeplan.bot.child.warm import Warmth
 from mergeplan.bot.records import PullRecord
-from mergeplan.bot.sandbox.server import QuickServer, Sandbox
-from mergeplan.bot.sandbox.state import CheckRun, Comment, ReviewState
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import server_config
 from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.contract.wire import Line, read_line
+from mergeplan_sandbox.server import QuickServer, Sandbox
+from mergeplan_sandbox.state import CheckRun, Comment, ReviewState
 from tests.bot.built_prod import BuiltProd
 from tests.wire import check_line
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.projects import ROOT, project_keys
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
-from mergeplan.bot.sandbox.api.limits import ApiError
-from mergeplan.bot.sandbox.faults import RateLimit
-from mergeplan.bot.sandbox.markdown import toggle_box
-from mergeplan.bot.sandbox.state import MergeMethod
+from mergeplan_sandbox.api.limits import ApiError
+from mergeplan_sandbox.faults import RateLimit
+from mergeplan_sandbox.markdown import toggle_box
+from mergeplan_sandbox.state import MergeMethod
 from tests.bot.conftest import SHOP, until
 from tests.bot.test_crash import Scene
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 
 from mergeplan.bot.records import PullState
-from mergeplan.bot.sandbox.faults import ApiFault, RateLimit
+from mergeplan_sandbox.faults import ApiFault, RateLimit
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
 

@@ -18,8 +18,8 @@ import pytest
 
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
-from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.planner.isolation.processes import birth
+from mergeplan_sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SECRET, SHOP, Bench, until
 
 

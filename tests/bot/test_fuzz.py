@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from mergeplan.bot.github.events import read_delivery, sign_body
-from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.service.connections import Limits
+from mergeplan_sandbox.server import Sandbox
 from tests.bot.conftest import SECRET, SHOP
 from tests.bot.github.test_events import edit, press_payload
 from tests.bot.service.test_connections import Door, _door  # noqa: F401 - the server, as a fixture

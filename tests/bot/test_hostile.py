@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mergeplan.bot.records import PullState
-from mergeplan.bot.sandbox import pulls
-from mergeplan.bot.sandbox.git import pushes
-from mergeplan.bot.sandbox.state import MergeMethod
+from mergeplan_sandbox import pulls
+from mergeplan_sandbox.git import pushes
+from mergeplan_sandbox.state import MergeMethod
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
 

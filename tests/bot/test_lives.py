@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mergeplan.bot.sandbox.git import repos
+from mergeplan_sandbox.git import repos
 from tests.bot.conftest import PROJECT, SHOP, until
 from tests.bot.lives import SKIP_LABEL, Files, World
 from tests.bot.test_crash import Scene

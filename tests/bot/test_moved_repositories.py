@@ -14,7 +14,7 @@ from mergeplan.bot.prod.prod_pass import ProdPass
 from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import Prod, PullState
-from mergeplan.bot.sandbox.state import Comment
+from mergeplan_sandbox.state import Comment
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench
 
 STORE = "ann/store"  # the shop's later name

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mergeplan.bot.records import PullState
-from mergeplan.bot.sandbox.api.versions import DROPPED
 from mergeplan.bot.service.worker import _is_past
 from mergeplan.planner.isolation.processes import birth
+from mergeplan_sandbox.api.versions import DROPPED
 from tests.bot.changing import change_prod, change_record
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.sandbox.git import repos
+from mergeplan_sandbox.git import repos
 from tests.bot.conftest import SHOP, until
 from tests.bot.lives import SKIP_LABEL, Files, World
 from tests.bot.test_crash import Scene

@@ -22,8 +22,8 @@ from mergeplan.bot.inbox.database import InboxDatabase
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.tables import RUNS
 from mergeplan.bot.records import PullRecord, PullState
-from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.planner.state.database import IDLE_SECONDS
+from mergeplan_sandbox.server import Sandbox
 from tests.bot.conftest import PROJECT, SCRIPT, SECRET, SHOP, until
 from tests.bot.test_crash import _own_port, answers
 from tests.planner.conftest import new_postgresql, postgresql  # noqa: F401 - fixtures

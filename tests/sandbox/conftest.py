@@ -10,7 +10,7 @@ import httpx
 import pytest
 from github import Auth, Github, GithubIntegration
 
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 
 SHOP = "ann/shop"
 

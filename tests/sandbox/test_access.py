@@ -9,10 +9,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from github import Auth, Github, GithubException, GithubIntegration, UnknownObjectException
 
-from mergeplan.bot.sandbox import access
-from mergeplan.bot.sandbox.api.limits import ApiError
-from mergeplan.bot.sandbox.server import Sandbox
-from mergeplan.bot.sandbox.state import Role, now
+from mergeplan_sandbox import access
+from mergeplan_sandbox.api.limits import ApiError
+from mergeplan_sandbox.server import Sandbox
+from mergeplan_sandbox.state import Role, now
 
 from .conftest import SHOP
 

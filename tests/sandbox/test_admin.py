@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from github import Github, GithubException
 
-from mergeplan.bot.sandbox.api.limits import ApiError
-from mergeplan.bot.sandbox.api.shapes_checks import suite_result
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.api.limits import ApiError
+from mergeplan_sandbox.api.shapes_checks import suite_result
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP
 

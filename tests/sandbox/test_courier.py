@@ -7,7 +7,7 @@ import json
 import pytest
 from github import GithubIntegration
 
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP, Receiver
 

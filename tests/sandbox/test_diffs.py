@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.sandbox.git import repos
-from mergeplan.bot.sandbox.git.diffs import diff_files
-from mergeplan.bot.sandbox.git.repos import Person
+from mergeplan_sandbox.git import repos
+from mergeplan_sandbox.git.diffs import diff_files
+from mergeplan_sandbox.git.repos import Person
 
 ANN = Person("Ann", "ann@localhost")
 

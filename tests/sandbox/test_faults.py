@@ -8,8 +8,8 @@ import pytest
 import requests
 from github import Github, GithubException, RateLimitExceededException
 
-from mergeplan.bot.sandbox.faults import RateLimit
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.faults import RateLimit
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP, Receiver
 

@@ -3,8 +3,8 @@
 import httpx
 from github import Github
 
-from mergeplan.bot.sandbox.server import Sandbox
-from mergeplan.bot.sandbox.state import ApiCall
+from mergeplan_sandbox.server import Sandbox
+from mergeplan_sandbox.state import ApiCall
 
 from .conftest import SHOP
 

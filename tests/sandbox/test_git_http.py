@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.sandbox.git import git_http, repos
-from mergeplan.bot.sandbox.git.repos import GitError, git
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.git import git_http, repos
+from mergeplan_sandbox.git.repos import GitError, git
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP
 

@@ -21,8 +21,8 @@ from mergeplan.bot.github.merges import build_query
 from mergeplan.bot.github.reverts import DOCUMENT
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, build_mutation
 from mergeplan.bot.report.checks.check import CheckView
-from mergeplan.bot.sandbox.api.api_graphql import SCHEMA
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.api.api_graphql import SCHEMA
+from mergeplan_sandbox.server import Sandbox
 from tests.npm import fetch_package
 
 SHOP = "ann/shop"

@@ -3,9 +3,9 @@
 import pytest
 
 from mergeplan.bot.report.markdown import mermaid_graph
-from mergeplan.bot.sandbox.api.graphs import draw_graph
-from mergeplan.bot.sandbox.markdown import render_markdown
 from mergeplan.planner.contract.plan import ModelChange
+from mergeplan_sandbox.api.graphs import draw_graph
+from mergeplan_sandbox.markdown import render_markdown
 
 
 def test_the_plan_comments_graph_is_drawn() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mergeplan.bot.sandbox.api.limits import ApiError
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.api.limits import ApiError
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP, a_shop
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mergeplan.bot.sandbox.markdown import render_markdown, toggle_box
+from mergeplan_sandbox.markdown import render_markdown, toggle_box
 
 
 @pytest.mark.parametrize(

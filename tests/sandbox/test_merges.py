@@ -6,7 +6,7 @@ import httpx
 import pytest
 from githubkit_schemas.latest import models
 
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 from tests.sandbox.conftest import SHOP
 
 STORE = "ann/store"

@@ -8,14 +8,14 @@ import httpx
 import pytest
 from github import Auth, GithubIntegration
 
-from mergeplan.bot.sandbox.api.limits import ApiError
-from mergeplan.bot.sandbox.server import KEY_FILE, Sandbox
+from mergeplan_sandbox.api.limits import ApiError
+from mergeplan_sandbox.server import KEY_FILE, Sandbox
 
 from .conftest import SHOP
 
 PROGRAM = """
 import sys, pathlib
-from mergeplan.bot.sandbox.server import run_sandbox
+from mergeplan_sandbox.server import run_sandbox
 folder = pathlib.Path(sys.argv[1])
 run_sandbox("127.0.0.1", 0, folder, None, "secret", on_start=lambda sandbox: print(sandbox.url, flush=True))
 """

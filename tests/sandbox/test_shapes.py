@@ -10,7 +10,7 @@ from github import Auth, GithubIntegration
 from githubkit_schemas.latest import models
 from pydantic import BaseModel
 
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.bot.sandbox import server
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox import server
+from mergeplan_sandbox.server import Sandbox
 
 HALF = b"POST /app/installations HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"
 

@@ -6,8 +6,8 @@ import httpx
 import pytest
 from githubkit_schemas.latest import models
 
-from mergeplan.bot.sandbox.api.limits import ApiError
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.api.limits import ApiError
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP
 

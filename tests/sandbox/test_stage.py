@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mergeplan.bot.sandbox.api.limits import ApiError
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.api.limits import ApiError
+from mergeplan_sandbox.server import Sandbox
 
 SET_UP: dict[str, Callable[[Sandbox], object]] = {
     "set_permission": lambda stage: stage.set_permission("ann/gone", "ann", "read"),

@@ -3,8 +3,8 @@
 import pytest
 from github import Github, GithubException
 
-from mergeplan.bot.sandbox.api.limits import ApiError
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.api.limits import ApiError
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP
 

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mergeplan.bot.sandbox.api.versions import DROPPED, OLDEST
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.api.versions import DROPPED, OLDEST
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP
 from .test_shapes import ANSWERS

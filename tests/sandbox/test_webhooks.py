@@ -7,8 +7,8 @@ import httpx
 from githubkit.webhooks import parse
 from githubkit_schemas.latest import models
 
-from mergeplan.bot.sandbox.git.pushes import Change
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.git.pushes import Change
+from mergeplan_sandbox.server import Sandbox
 
 from .conftest import SHOP, Receiver
 

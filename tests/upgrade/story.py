@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP
 
 AT = "2026-01-06 05:00:00"  # of every call of the planner

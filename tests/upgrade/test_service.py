@@ -11,9 +11,9 @@ from pydantic import SecretStr
 
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.records import Prod, PullState
-from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker
+from mergeplan_sandbox.server import Sandbox
 from tests.bot.conftest import READER, SHOP, settings_for, until
 from tests.upgrade import story
 from tests.upgrade.conftest import Release

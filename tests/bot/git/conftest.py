@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.bot.git.checkout import Checkout
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 
 SHOP = "ann/shop"
 

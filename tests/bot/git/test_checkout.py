@@ -12,7 +12,7 @@ import pytest
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout, changes_no_model
 from mergeplan.bot.git.objects import ObjectMemory, name_of, open_objects
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 from tests.bot.git.conftest import SHOP
 from tests.bot.git.test_work_tree import git
 

@@ -14,7 +14,7 @@ from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.git.objects import Tampered, name_of
 from mergeplan.bot.records import PullState
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
 

@@ -6,8 +6,8 @@ import pytest
 
 from mergeplan.bot.git.call import CheckoutFailed, ServerUnreachable
 from mergeplan.bot.git.checkout import Checkout
-from mergeplan.bot.sandbox.git import git_http
-from mergeplan.bot.sandbox.server import Sandbox
+from mergeplan_sandbox.git import git_http
+from mergeplan_sandbox.server import Sandbox
 from tests.bot.git.conftest import SHOP
 
 

@@ -12,7 +12,7 @@ import pytest
 from github.Requester import HTTPRequestsConnectionClass
 
 from mergeplan.bot.github.gateway import GitHub, GitHubFailed
-from mergeplan.bot.sandbox.gate import Gate
+from mergeplan_sandbox.gate import Gate
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 BETWEEN_SECONDS = 20.0

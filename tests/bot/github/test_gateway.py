@@ -12,8 +12,8 @@ import pytest
 from mergeplan.bot.github.patience import Pause
 from mergeplan.bot.records import PullState
 from mergeplan.bot.report.markdown import code, inert_text, table_cell, tag_text
-from mergeplan.bot.sandbox.faults import RateLimit
 from mergeplan.bot.settings import redact_secrets
+from mergeplan_sandbox.faults import RateLimit
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.sampling import prove_rest
 

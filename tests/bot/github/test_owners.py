@@ -15,8 +15,8 @@ import pytest
 
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.records import PullState
-from mergeplan.bot.sandbox.faults import RateLimit
 from mergeplan.bot.service.worker import Worker
+from mergeplan_sandbox.faults import RateLimit
 from tests.bot.changing import change_prod
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 from tests.bot.service.test_app import send

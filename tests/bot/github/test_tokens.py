@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mergeplan.bot.github.permissions import token_permissions
-from mergeplan.bot.sandbox.state import APP_PERMISSIONS
+from mergeplan_sandbox.state import APP_PERMISSIONS
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
 

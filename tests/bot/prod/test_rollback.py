@@ -11,7 +11,7 @@ import pytest
 from mergeplan.bot.prod.actions import rollbacks
 from mergeplan.bot.pulls.actions import steps
 from mergeplan.bot.records import PullState
-from mergeplan.bot.sandbox.state import PullRequest
+from mergeplan_sandbox.state import PullRequest
 from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 
 BEFORE = PROJECT["models/orders.sql"]

@@ -8,9 +8,9 @@ import pytest
 
 from mergeplan.bot.github.events import Event, Pressed
 from mergeplan.bot.records import Press, PullState
-from mergeplan.bot.sandbox import webhooks
-from mergeplan.bot.sandbox.markdown import toggle_box
-from mergeplan.bot.sandbox.state import CheckRun
+from mergeplan_sandbox import webhooks
+from mergeplan_sandbox.markdown import toggle_box
+from mergeplan_sandbox.state import CheckRun
 from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 from tests.bot.prod.test_deploy import ON

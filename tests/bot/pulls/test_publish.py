@@ -6,7 +6,7 @@ from collections import Counter
 
 from mergeplan.bot.pulls.due import what_is_due
 from mergeplan.bot.records import CheckRef, PullState
-from mergeplan.bot.sandbox.api.shapes_pulls import PASSED
+from mergeplan_sandbox.api.shapes_pulls import PASSED
 from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 

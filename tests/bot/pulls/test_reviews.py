@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from mergeplan.bot.records import PullState
-from mergeplan.bot.sandbox.state import ReviewState
 from mergeplan.planner.errors import ProjectError
+from mergeplan_sandbox.state import ReviewState
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
 
 Make = Callable[..., Bench]

@@ -11,9 +11,9 @@ import yaml
 from mergeplan.bot.cicd_section import read_section
 from mergeplan.bot.records import Pull, PullRecord, PullState
 from mergeplan.bot.rules import config_of
-from mergeplan.bot.sandbox.api.limits import ApiError
 from mergeplan.bot.service.worker import is_behind
 from mergeplan.planner.errors import ProjectError
+from mergeplan_sandbox.api.limits import ApiError
 from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 

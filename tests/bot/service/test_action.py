@@ -16,9 +16,9 @@ import yaml
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.pulls.due import what_is_due
 from mergeplan.bot.records import Prod, ProdRecord
-from mergeplan.bot.sandbox.server import Sandbox
 from mergeplan.bot.service.action import action_settings, run_action
 from mergeplan.planner.errors import RequestError
+from mergeplan_sandbox.server import Sandbox
 from tests.bot.conftest import COLUMN, PROJECT, SCRIPT, SHOP
 
 LOGIN = "github-actions[bot]"

@@ -19,10 +19,10 @@ from mergeplan.bot.context import BotContext
 from mergeplan.bot.github.events import sign_body
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
-from mergeplan.bot.sandbox.server import QuickServer
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import Limits, server_config
 from mergeplan.bot.settings import Settings
+from mergeplan_sandbox.server import QuickServer
 from tests.bot.conftest import SECRET, SHOP, until
 
 FORGED = "sha256=" + "0" * 64

@@ -17,10 +17,10 @@ from github import Auth, GithubIntegration
 
 from mergeplan.bot.github.manifest import Registered, build_manifest, conversion_address, form_address, web_address
 from mergeplan.bot.github.permissions import EVENTS, OPTIONAL, PERMISSIONS
-from mergeplan.bot.sandbox.server import Sandbox
-from mergeplan.bot.sandbox.state import APP_EVENTS, APP_PERMISSIONS
 from mergeplan.bot.service.register_app import Registration, register_app
 from mergeplan.planner.errors import RequestError
+from mergeplan_sandbox.server import Sandbox
+from mergeplan_sandbox.state import APP_EVENTS, APP_PERMISSIONS
 
 HOOK = "https://bot.example/webhook"
 Begin = Callable[[Registration], str]
