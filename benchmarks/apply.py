@@ -206,11 +206,12 @@ def build_map(
 
 
 def run_promotion(scene: Scene, store: StateStore, target: Environment) -> None:
-    """The environment shows this map from now on."""
+    """The environment shows this map from now on; as in a plan, what stays is taken from the map that it shows."""
     with store.leases.hold(target.name, "bench") as lease:
-        promote_views(
-            store, scene.engine, lease, Wanted(store.environments.get(target.name), target), emit=ignore_event
-        )
+        old = store.environments.get(target.name)
+        stays = {name: shown for name, shown in old.snapshots.items() if shown.table == target.snapshots[name].table}
+        new = replace(target, snapshots={**target.snapshots, **stays})
+        promote_views(store, scene.engine, lease, Wanted(old, new), emit=ignore_event)
 
 
 def swap_by_hand(scene: Scene, schema: str, target: Environment, columns: tuple[Column, ...]) -> None:
