@@ -46,7 +46,7 @@ count-packages = @echo "Installed $$(ls -d $(@D)/lib/python3*/site-packages/*.di
 
 .PHONY: docs docs-serve pictures vscode
 .PHONY: help demo test test-matrix lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
-.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-release bench-editor bench-witness
+.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-peer-apply bench-release bench-editor bench-witness
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -72,6 +72,7 @@ help:
 	@echo "make bench-quickstart   what the quickstart's plans take, against a hand-written Spark script"
 	@echo "make bench-editor   what a keystroke takes in an editor, over 1,000 and 5,000 models (not part of make bench)"
 	@echo "make bench-peer   plans of SQLMesh beside ours (installs it into .venv-peer; not part of make bench)"
+	@echo "make bench-peer-apply   applies of SQLMesh beside ours, on Spark (the same)"
 	@echo "make bench-release   some of them beside those of the last release"
 	@echo "make bench-witness   what Spark's analyzer says of kept models, and what asking it takes (not part of make bench)"
 	@echo "make bench-apply   what applying and promoting cost, against hand-written Spark"
@@ -174,10 +175,13 @@ bench-diff: $(READY)
 bench-peer: $(READY) $(PEER)/.ready
 	@$(BIN)/python -m benchmarks.peer $(PEER)/bin/sqlmesh
 
-$(PEER)/.ready:
+bench-peer-apply: $(READY) $(PEER)/.ready
+	@$(BIN)/python -m benchmarks.peer_apply $(PEER)/bin/sqlmesh
+
+$(PEER)/.ready: $(READY)
 	$(create-venv)
-	@echo "Installing sqlmesh"
-	@$(PEER)/bin/pip install --disable-pip-version-check --quiet sqlmesh
+	@echo "Installing sqlmesh, and the pyspark that is here"
+	@$(PEER)/bin/pip install --disable-pip-version-check --quiet sqlmesh "$$($(BIN)/pip freeze | grep '^pyspark==')"
 	$(count-packages)
 	@touch $@
 

@@ -157,9 +157,9 @@ def check_present(tx: Transaction, tables: Collection[str]) -> None:
     """Refused when one of the tables is gone; the janitor can mark none of them before the transaction ends."""
     present_names, physical = set(), t.physical_tables
     for chunk in split_chunks(sorted(tables)):
-        statement = tx.select(physical).where(physical.c.name.in_(chunk), physical.c.garbage.is_(False))
-        rows = tx.execute(statement.order_by(physical.c.name).with_for_update())
-        present_names |= {row.name for row in rows}
+        is_present = (tx.own(physical), physical.c.name.in_(chunk), physical.c.garbage.is_(False))
+        statement = sa.select(physical.c.name).where(*is_present)
+        present_names |= set(tx.execute(statement.order_by(physical.c.name).with_for_update()).scalars())
     if gone := sorted(set(tables) - present_names):
         tables = first_names([f"`{table}`" for table in gone], 1)
         raise Refused(f"The table {tables} is gone.", hint="Plan again: it will be built again.")

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -61,7 +62,7 @@ class Promotion:
     done: frozenset[str] = frozenset()
     swap: SwapOptions = BY_ONE
 
-    @property
+    @cached_property
     def changes(self) -> ViewChanges:
         """The views that come, are re-pointed and go."""
         return view_changes(self.old, self.new)
