@@ -46,7 +46,7 @@ count-packages = @echo "Installed $$(ls -d $(@D)/lib/python3*/site-packages/*.di
 
 .PHONY: docs docs-serve pictures vscode
 .PHONY: help demo test test-matrix lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
-.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-peer-apply bench-release bench-editor bench-witness
+.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-peer-apply bench-release bench-editor bench-pages bench-witness
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -70,6 +70,7 @@ help:
 	@echo "make bench-checkout   how long the files of a commit of 5,000 files take, anew and by difference"
 	@echo "make bench-state   how much the state grows with a promotion"
 	@echo "make bench-quickstart   what the quickstart's plans take, against a hand-written Spark script"
+	@echo "make bench-pages   what the first pages of 'mergeplan ui' take, over 1,000 and 5,000 models (not part of make bench)"
 	@echo "make bench-editor   what a keystroke takes in an editor, over 1,000 and 5,000 models (not part of make bench)"
 	@echo "make bench-peer   plans of SQLMesh beside ours (installs it into .venv-peer; not part of make bench)"
 	@echo "make bench-peer-apply   applies of SQLMesh beside ours, on Spark (the same)"
@@ -162,6 +163,9 @@ bench: bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-web
 bench-plan: $(READY)
 	@$(BIN)/python -m benchmarks.plan_command
 	@$(BIN)/python benchmarks/plan_time.py
+
+bench-pages: $(READY)
+	@$(BIN)/python -m benchmarks.first_page
 
 bench-editor: $(READY)
 	@$(BIN)/python -m benchmarks.editor

@@ -12,6 +12,7 @@ import re
 import typing
 from collections.abc import Iterator
 from enum import EnumType
+from functools import cached_property
 from pathlib import Path
 
 import click
@@ -84,7 +85,7 @@ def class_lines(kind: type) -> Iterator[str]:
     for name, member in sorted(inspect.getmembers_static(kind)):
         if name.startswith("_") or "mergeplan" not in getattr(inspect.unwrap(raw(member)), "__module__", ""):
             continue
-        if isinstance(member, property):
+        if isinstance(member, (property, cached_property)):
             yield f"  .{name}: {inspect.signature(raw(member)).return_annotation}"
         elif inspect.isfunction(raw(member)):
             yield f"  .{name}{signature_text(raw(member))}"

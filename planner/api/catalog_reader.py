@@ -8,10 +8,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from mergeplan.planner.api.first_reading import Progress, StillReading
 from mergeplan.planner.cache.folder_looks import FolderLooks, hash_file, look_at
-from mergeplan.planner.catalog.catalog import Catalog, CatalogModel
+from mergeplan.planner.catalog.catalog import Catalog, CatalogModel, CatalogQuery
 from mergeplan.planner.contract.catalog import CatalogModelRow
 from mergeplan.planner.contract.from_catalog import model_row
 from mergeplan.planner.errors import MergeplanError
@@ -20,7 +21,7 @@ from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.events import ignore_event
 from mergeplan.planner.session.settings import SessionSettings
-from mergeplan.planner.session.use_cases.catalog import make_catalog
+from mergeplan.planner.session.use_cases.catalog import outline_catalog
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.store import StateStore
@@ -46,6 +47,15 @@ class CatalogSnapshot:
     state: str  # the mark of the state that it was made from
     until: datetime  # when something else is due
     due: str  # a mark of what is due
+
+    @cached_property
+    def queries(self) -> tuple[CatalogQuery, ...]:
+        """What follows from each query: lineage and text, which take longest to make."""
+        return tuple(model.query for model in self.catalog.models.values())
+
+    @property
+    def has_queries(self) -> bool:
+        return "queries" in vars(self)
 
     @cached_property
     def models(self) -> Mapping[str, CatalogModelRow]:
@@ -93,6 +103,13 @@ class _ModelRows(Mapping[str, CatalogModelRow]):
         return len(self._models)
 
 
+class _Reading(NamedTuple):
+    """What is read of the catalog: beside which environment, and if the queries are followed."""
+
+    environment: str
+    with_queries: bool
+
+
 class CatalogReader:
     """A reader of the catalog and an environment; threads may share it, and it blocks, so call it in a thread.
 
@@ -104,29 +121,31 @@ class CatalogReader:
         self._clock = clock
         self._lock = threading.Lock()
         self._store: StateStore | None = None
-        self._known: dict[str, CatalogSnapshot] = {}
-        self._failure: tuple[tuple[str, str], MergeplanError] | None = None  # environment and mark
-        self._looked = -CHECK
+        self._known: dict[_Reading, CatalogSnapshot] = {}
+        self._failure: tuple[tuple[_Reading, str], MergeplanError] | None = None  # with the mark
+        self._looked: dict[_Reading, float] = {}  # when the files and the state were looked at
         self._opened: Project | None = None  # the last one that could be opened
         self._progress = Progress()
         self.first_page = FIRST_PAGE
 
-    def read(self, environment: str = PROD, patience: float = FIRST) -> CatalogSnapshot:
+    def read(self, environment: str = PROD, patience: float = FIRST, *, with_queries: bool = True) -> CatalogSnapshot:
         """Return the present catalog; raise MergeplanError if the project cannot be opened or has no such environment.
 
-        Raise StillReading if there is no catalog yet after `patience` seconds.
+        Raise StillReading if there is no catalog yet after `patience` seconds. Without queries it is there much sooner,
+        and who asks for a query waits.
         """
-        snapshot = self._known.get(environment)
-        if snapshot and time.monotonic() - self._looked < CHECK and self._clock() < snapshot.until:
+        reading = _Reading(environment, with_queries)
+        snapshot = self._known.get(reading)
+        if snapshot and time.monotonic() - self._looked.get(reading, -CHECK) < CHECK and self._clock() < snapshot.until:
             return snapshot
         if snapshot is None:
-            return self._read_first(environment, patience)
+            return self._read_first(reading, patience)
         if self._lock.acquire(blocking=False):
-            reading = threading.Thread(target=self._read_aside, args=(environment,), name="catalog", daemon=True)
-            reading.start()
-            reading.join(PATIENCE)
-            if not reading.is_alive():
-                return self._known.get(environment) or self.read(environment)  # which raises what was wrong
+            thread = threading.Thread(target=self._read_aside, args=(reading,), name="catalog", daemon=True)
+            thread.start()
+            thread.join(PATIENCE)
+            if not thread.is_alive():  # `read` raises what was wrong
+                return self._known.get(reading) or self.read(environment, with_queries=with_queries)
         return snapshot
 
     @property
@@ -135,18 +154,18 @@ class CatalogReader:
         name = self._opened.config.project if self._opened else ""
         return name or self.settings.root.name
 
-    def read_for_page(self) -> CatalogSnapshot:
+    def read_for_page(self, *, with_queries: bool = True) -> CatalogSnapshot:
         """Return the catalog of prod with the shorter patience for a person who waits before an empty page."""
-        return self.read(patience=self.first_page)
+        return self.read(patience=self.first_page, with_queries=with_queries)
 
     def expire(self) -> None:
         """Look at the files and the state again before the next answer: something was written."""
-        self._looked = -CHECK
+        self._looked = {}
 
     @contextmanager
     def open(self) -> Iterator[Workspace]:
         """Yield a read-only workspace over the project as it was last read; it starts no Spark."""
-        snapshot = self.read()
+        snapshot = self.read(with_queries=False)
         with self._open_workspace() as work:
             work.reuse(snapshot.project)
             yield work
@@ -155,7 +174,7 @@ class CatalogReader:
     def open_state(self) -> Iterator[Workspace]:
         """Yield a read-only workspace for reading the state, even if the project cannot be opened."""
         try:
-            self.read(patience=self.first_page)
+            self.read_for_page(with_queries=False)
         except StillReading:
             raise
         except MergeplanError:
@@ -180,7 +199,7 @@ class CatalogReader:
         with closing(Workspace(self.settings, "metadata", self._clock(), ignore_event, only_looks=True)) as work:
             yield work
 
-    def _read_first(self, environment: str, patience: float) -> CatalogSnapshot:
+    def _read_first(self, reading: _Reading, patience: float) -> CatalogSnapshot:
         """Return the first catalog, made in a thread; raise StillReading with the progress after `patience` seconds."""
         until, ended = time.monotonic() + patience, list[CatalogSnapshot | BaseException]()
         if not self._lock.acquire(timeout=patience):
@@ -188,7 +207,7 @@ class CatalogReader:
 
         def make() -> None:
             try:
-                ended.append(self._known.get(environment) or self._read_again(environment))
+                ended.append(self._known.get(reading) or self._read_again(reading))
             except BaseException as error:
                 ended.append(error)
             finally:
@@ -203,40 +222,50 @@ class CatalogReader:
             raise ended[0]
         return ended[0]
 
-    def _read_aside(self, environment: str) -> None:
+    def _read_aside(self, reading: _Reading) -> None:
         """Read again while others get the last catalog; the next reader gets the error, if there is one."""
         try:
-            self._read_again(environment)
+            self._read_again(reading)
         except MergeplanError:
             pass
         except Exception:
-            self._known.pop(environment, None)  # who reads next meets it too
+            self._known.pop(reading, None)  # who reads next meets it too
             log.exception("the catalog could not be made")
         finally:
             self._lock.release()
 
-    def _read_again(self, environment: str) -> CatalogSnapshot:
-        looked, snapshot = time.monotonic(), self._known.get(environment)
+    def _read_again(self, reading: _Reading) -> CatalogSnapshot:
+        looked, outline = time.monotonic(), reading._replace(with_queries=False)
         files, state = look_at(self.settings.root), self._store.mark() if self._store else ""
-        if (
-            snapshot
-            and self._clock() < snapshot.until
-            and state == snapshot.state
-            and self._is_same(snapshot.files, files)
-        ):
-            self._looked = looked
-            return snapshot
+        snapshots = (self._known.get(reading), self._known.get(outline))
+        current = next((snapshot for snapshot in snapshots if self._is_current(snapshot, files, state)), None)
         mark = digest(files.digest if files else "", repr(sorted(files.recent.items())) if files else "", state)
-        if files and self._failure and self._failure[0] == (environment, mark):
+        if files and self._failure and self._failure[0] == (reading, mark):
             raise self._failure[1].with_traceback(None)
         try:
-            made = self._make(environment)
+            current = current or self._make(reading.environment)
+            if reading.with_queries:
+                _ = current.queries
         except MergeplanError as error:
-            self._known.pop(environment, None)
-            self._failure = (environment, mark), error
+            self._known.pop(reading, None)
+            self._failure = (reading, mark), error
             raise
-        self._known[environment], self._failure, self._looked = made, None, looked
-        return made
+        self._known |= dict.fromkeys((outline, reading), current)
+        self._looked |= dict.fromkeys((outline, reading), looked)
+        self._failure = None
+        return current
+
+    def _is_current(self, snapshot: CatalogSnapshot | None, files: FolderLooks | None, state: str) -> bool:
+        """Return True if nothing can have changed; hash again each file that was edited just before it was read."""
+        if snapshot is None or self._clock() >= snapshot.until or state != snapshot.state:
+            return False
+        before = snapshot.files
+        if before is None or files is None or before.looks != files.looks or files.recent.keys() - before.recent.keys():
+            return False
+        try:
+            return all(hash_file(self.settings.root, name) == text for name, text in before.recent.items())
+        except OSError:
+            return False
 
     def _make(self, environment: str) -> CatalogSnapshot:
         files = look_at(self.settings.root)  # before anything is read: what moves meanwhile is seen the next time
@@ -247,21 +276,13 @@ class CatalogReader:
                 self._store = work.release_store()
             state = self._store.mark()
             project = self._opened = work.project
-            catalog = make_catalog(work, environment, partial(self._note, "Queries followed", len(project.models)))
+            on_follow = partial(self._note, "Queries followed", len(project.models))
+            catalog = outline_catalog(work, environment, on_follow)
             shown = self._store.environments.all()
             return CatalogSnapshot(project, catalog, shown, files, state, _next_due_time(work), _due_mark(work))
 
     def _note(self, step: str, total: int, done: int) -> None:
         self._progress = Progress(step, done, total)
-
-    def _is_same(self, before: FolderLooks | None, now: FolderLooks | None) -> bool:
-        """Return True if no file can have changed; hash again each file that was edited just before it was read."""
-        if before is None or now is None or before.looks != now.looks or now.recent.keys() - before.recent.keys():
-            return False
-        try:
-            return all(hash_file(self.settings.root, name) == text for name, text in before.recent.items())
-        except OSError:
-            return False
 
 
 def _next_due_time(work: Workspace) -> datetime:

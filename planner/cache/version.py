@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -12,8 +14,8 @@ from sqlglot._version import __version__ as parser_version
 from mergeplan.planner.fingerprint import digest
 
 PLANNER = Path(__file__).parent.parent
-READERS = ("*.py", "cache/*.py", "model/**/*.py", "parsing/**/*.py", "project/**/*.py", "python/**/*.py",
-           "semantics/**/*.py", "snapshot/*.py", "**/*.ini", "**/*.conf")  # fmt: skip
+READERS = ("", "cache", "model", "parsing", "project", "python", "semantics", "snapshot")  # first folders of code
+LISTS = (".ini", ".conf")  # in any folder
 
 
 @cache
@@ -23,8 +25,15 @@ def reader_version() -> str:
     The code and not the package's version: an installation that is edited keeps its version.
     """
     content = hashlib.sha256()
-    for path in sorted({str(path) for pattern in READERS for path in PLANNER.glob(pattern)}):
+    for path in sorted(list_readers()):
         with open(path, "rb") as file:
             text = file.read()
         content.update(b"%b %d %b" % (path.removeprefix(str(PLANNER)).encode(), len(text), text))
     return digest(content.hexdigest(), parser_version, sys.version)
+
+
+def list_readers() -> Iterator[str]:
+    """Yield the paths of what reads files; `glob` takes four times as long."""
+    for folder, _, names in os.walk(PLANNER):
+        is_reader = folder.removeprefix(str(PLANNER)).strip(os.sep).partition(os.sep)[0] in READERS
+        yield from (f"{folder}/{name}" for name in names if name.endswith((".py", *LISTS) if is_reader else LISTS))

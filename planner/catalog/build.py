@@ -1,14 +1,17 @@
 """From a project, its lineage and an environment to the catalog."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cache, partial
 
 from mergeplan.planner.catalog.catalog import (
     Catalog,
     CatalogAudit,
     CatalogColumn,
     CatalogModel,
+    CatalogQuery,
     CatalogTest,
     DeployedTable,
     UnopenedModel,
@@ -24,7 +27,7 @@ from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import render_model
 from mergeplan.planner.plan.costs import TableHistory, TableSize
 from mergeplan.planner.plan.schedule import Loaded, Window, schedule_run
-from mergeplan.planner.project.lineage import ALL, ROWS, Followed, Node
+from mergeplan.planner.project.lineage import ALL, ROWS, Followed, FollowedModels, Node
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import Environment
@@ -32,21 +35,21 @@ from mergeplan.planner.snapshot.environment import Environment
 
 @dataclass(frozen=True)
 class CatalogSources:
-    """What a catalog is made of, at one moment; `lineage` has every model of the project."""
+    """What a catalog is made of, at one moment."""
 
     project: Project
-    lineage: Mapping[str, Followed]
     environment: Environment
     loaded: Loaded
     now: datetime
-    memory: ShapeMemory = NO_MEMORY  # of layouts
+    open_memory: Callable[[], AbstractContextManager[ShapeMemory]] = lambda: nullcontext(NO_MEMORY)
+    on_follow: Callable[[int], None] = lambda done: None  # hears how many queries are followed
     stored_columns: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)  # by physical table
     sizes: Mapping[str, TableSize] = field(default_factory=dict)  # by physical table
     histories: Mapping[str, TableHistory] = field(default_factory=dict)  # by physical table
 
 
 def build_catalog(sources: CatalogSources) -> Catalog:
-    """Return the catalog of the project's models, parents first."""
+    """Return the catalog of the project's models, parents first; no query is followed before it is asked for."""
     project, environment = sources.project, sources.environment
     graph = graph_of(project.models)
     builder = _Builder(sources, graph)
@@ -61,8 +64,8 @@ def build_catalog(sources: CatalogSources) -> Catalog:
         promoted_at=environment.promoted_at,
         exposures=project.exposures,
         unopened=unopened,
-        unused_columns=None if unopened else find_unused_columns(models, project.standalone),
         default_catalog=project.catalogs.in_spark,
+        _find_unused=lambda: None if unopened else find_unused_columns(models, project.standalone),
     )
 
 
@@ -93,9 +96,8 @@ class _Builder:
 
     def __init__(self, sources: CatalogSources, graph: Graph) -> None:
         self.sources, self.graph = sources, graph
-        self.neighbours = Neighbours(sources.lineage)
+        self.find_queries = cache(partial(_follow_queries, sources, graph))
         self.deployed = _deployed_tables(sources)
-        self.embedded = sources.project.models_to_inline
         self.tests: dict[str, list[CatalogTest]] = {}
         for test in sources.project.tests:
             self.tests.setdefault(test.model, []).append(CatalogTest(test.name, test.place, test.description))
@@ -105,24 +107,32 @@ class _Builder:
                 self.exposures.setdefault(name, []).append(exposure.name)
 
     def build(self, name: str) -> CatalogModel:
-        model, followed = self.sources.project.models[name], self.sources.lineage[name]
+        model = self.sources.project.models[name]
         return CatalogModel(
             declared=model,
-            columns=build_columns(model, followed, self.neighbours, self._stored_columns(name)),
+            find_query=lambda: self.find_queries()[name],
             parents=model.depends_on,
             readers=self.graph.children[name],
-            row_deciders=self.neighbours.row_deciders(name),
-            unfollowed=followed.why_not,
-            rendered=render_query(model, self.embedded, self.sources.now, self.sources.memory),
             audits=tuple(list_audits(self.sources.project, model)),
             tests=tuple(self.tests.get(name, ())),
             exposures=tuple(self.exposures.get(name, ())),
             deployed=self.deployed.get(name),
         )
 
-    def _stored_columns(self, name: str) -> tuple[Column, ...]:
-        snapshot = self.sources.environment.snapshots.get(name)
-        return self.sources.stored_columns.get(snapshot.table, ()) if snapshot else ()
+
+def _follow_queries(sources: CatalogSources, graph: Graph) -> Mapping[str, CatalogQuery]:
+    snapshots, embedded = sources.environment.snapshots, sources.project.models_to_inline
+    queries: dict[str, CatalogQuery] = {}
+    with sources.open_memory() as memory:
+        lineage = FollowedModels(graph, memory, on_follow=sources.on_follow)
+        neighbours = Neighbours(lineage)
+        for name in graph.order:
+            model, followed = graph.models[name], lineage[name]
+            stored = sources.stored_columns.get(snapshots[name].table, ()) if name in snapshots else ()
+            columns = build_columns(model, followed, neighbours, stored)
+            rendered = render_query(model, embedded, sources.now, memory)
+            queries[name] = CatalogQuery(columns, neighbours.row_deciders(name), followed.why_not, rendered)
+    return queries
 
 
 def build_columns(

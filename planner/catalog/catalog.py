@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Timeline
@@ -82,24 +82,54 @@ class DeployedTable:
 
 
 @dataclass(frozen=True)
+class CatalogQuery:
+    """What follows from the query of a model.
+
+    `columns` is None when they are not known. `row_deciders` are the columns and the rows that decide which rows it
+    has. `unfollowed` says why the query is not followed column by column, '' when it is.
+    """
+
+    columns: tuple[CatalogColumn, ...] | None = None
+    row_deciders: tuple[Node, ...] = ()
+    unfollowed: str = ""
+    rendered: str = ""  # with dates and embedded models filled in
+
+
+@dataclass(frozen=True)
 class CatalogModel:
     """A model of the catalog; what its file declares is `declared`.
 
-    `columns` is None when they are not known. `row_deciders` are the columns and the rows that decide which rows it
-    has. `unfollowed` says why its query is not followed column by column, '' when it is.
+    The queries of a large project take long to follow, so `find_query` is called when a query is asked for.
     """
 
     declared: Model = field(repr=False)
-    columns: tuple[CatalogColumn, ...] | None
+    find_query: Callable[[], CatalogQuery] = field(default=CatalogQuery, repr=False, compare=False)
     parents: tuple[str, ...] = ()  # every table that it reads, models or not
     readers: tuple[str, ...] = ()
-    row_deciders: tuple[Node, ...] = ()
-    unfollowed: str = ""
-    rendered: str = field(default="", repr=False)  # its query with dates and embedded models filled in
     audits: tuple[CatalogAudit, ...] = ()
     tests: tuple[CatalogTest, ...] = ()
     exposures: tuple[str, ...] = ()  # their names
     deployed: DeployedTable | None = None  # None: the environment does not have it
+
+    @cached_property
+    def query(self) -> CatalogQuery:
+        return self.find_query()
+
+    @property
+    def columns(self) -> tuple[CatalogColumn, ...] | None:
+        return self.query.columns
+
+    @property
+    def row_deciders(self) -> tuple[Node, ...]:
+        return self.query.row_deciders
+
+    @property
+    def unfollowed(self) -> str:
+        return self.query.unfollowed
+
+    @property
+    def rendered(self) -> str:
+        return self.query.rendered
 
     @property
     def name(self) -> str:
@@ -147,10 +177,7 @@ class UnopenedModel:
 
 @dataclass(frozen=True)
 class Catalog:
-    """The models of a project's files, parents first, beside what an environment shows of them.
-
-    `unused_columns` is None where a model cannot be opened: it may read any column.
-    """
+    """The models of a project's files, parents first, beside what an environment shows of them."""
 
     project: str
     environment: str
@@ -160,8 +187,13 @@ class Catalog:
     promoted_at: datetime | None = None
     exposures: tuple[Exposure, ...] = ()
     unopened: tuple[UnopenedModel, ...] = ()
-    unused_columns: tuple[UnusedColumn, ...] | None = ()
     default_catalog: str = ""  # as Spark calls it: of names of two parts; '' where it is not known
+    _find_unused: Callable[[], tuple[UnusedColumn, ...] | None] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def unused_columns(self) -> tuple[UnusedColumn, ...] | None:
+        """The columns that nothing needs; None where a model cannot be opened: it may read any column."""
+        return self._find_unused()
 
     @property
     def outside_tables(self) -> tuple[str, ...]:

@@ -19,13 +19,17 @@ class Graph:
     @cached_property
     def order(self) -> tuple[str, ...]:
         """Every name, parents before children, otherwise alphabetical."""
-        sorter = TopologicalSorter({name: self.parents[name] for name in sorted(self.parents)})
-        sorter.prepare()
+        unordered_parents = {name: len(parents) for name, parents in self.parents.items()}
+        ready = sorted(name for name, count in unordered_parents.items() if not count)
         ordered: list[str] = []
-        while sorter.is_active():
-            ready = sorted(sorter.get_ready())
+        while ready:
             ordered += ready
-            sorter.done(*ready)
+            readers = [reader for name in ready for reader in self.children[name]]
+            for reader in readers:
+                unordered_parents[reader] -= 1
+            ready = sorted({reader for reader in readers if not unordered_parents[reader]})
+        if len(ordered) < len(self.parents):  # the sorter is slow, and names the cycle
+            TopologicalSorter({name: self.parents[name] for name in sorted(self.parents)}).prepare()
         return tuple(ordered)
 
     @cached_property

@@ -38,6 +38,8 @@ def read_copies(
 
     The readers of a table that is never computed stand for it.
     """
+    if not options.restate_copy:
+        return {}, ()
     graph, copies, warnings = add_outer_tables(models), dict[str, Days](), list[str]()
     for selector, days in _split_copies(options):
         if days == RESET:

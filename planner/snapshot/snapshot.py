@@ -137,7 +137,9 @@ class Snapshot:
     @cached_property
     def table_columns(self) -> tuple[str, ...] | None:
         """Its columns in the order of its table, in which a reader's `*` has them; None if they are unknown."""
-        return None if self.columns is None else order_columns(self.model, self.columns, self._column_types)
+        if self.columns is None or is_in_query_order(self.model):
+            return self.columns  # the types are read from a text
+        return order_columns(self.model, self.columns, self._column_types)
 
     @cached_property
     def raw(self) -> TableDigest:

@@ -24,7 +24,7 @@ class Intervals:
         intervals_by_table: dict[str, list[Interval]] = {name: [] for name in tables}
         with self._database.reading() as tx:
             for chunk in split_chunks(sorted(intervals_by_table)):
-                for row in tx.execute(tx.select(t.intervals).where(t.intervals.c.table_name.in_(chunk))):
+                for row in tx.execute(tx.select(t.intervals).where(t.intervals.c.table_name.in_(chunk))).all():
                     intervals_by_table[row.table_name].append(Interval(row.start_at, row.end_at))
         return {name: merge_intervals(intervals) for name, intervals in intervals_by_table.items()}
 

@@ -46,7 +46,7 @@ class Snapshots:
 
     def read(self, tx: Transaction, ids: Collection[str]) -> dict[str, Snapshot]:
         for chunk in split_chunks(sorted(set(ids) - self._read_before.keys())):
-            for row in tx.execute(_select_snapshots(tx.project).where(t.snapshots.c.id.in_(chunk))):
+            for row in tx.execute(_select_snapshots(tx.project).where(t.snapshots.c.id.in_(chunk))).all():
                 self._read_before[row.id] = _build_snapshot(row, self._database.decode)
         return {id: self._read_before[id] for id in ids}
 

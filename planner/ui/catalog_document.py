@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from mergeplan.planner.catalog.catalog import (
     Catalog,
     CatalogAudit,
     CatalogColumn,
     CatalogModel,
+    CatalogQuery,
     CatalogTest,
     DeployedTable,
     UnopenedModel,
@@ -51,8 +52,8 @@ def catalog_of(view: rows.CatalogView) -> Catalog:
         promoted_at=datetime.fromisoformat(view.promoted_at) if view.promoted_at else None,
         exposures=tuple(Exposure(row.name, row.models, row.type, row.owner, row.url) for row in view.exposures),
         unopened=tuple(UnopenedModel(Place(row.path, row.line), row.reason, row.models) for row in view.unopened),
-        unused_columns=unused,
         default_catalog=view.default_catalog,
+        _find_unused=lambda: unused,
     )
 
 
@@ -60,12 +61,9 @@ def _read_model(row: rows.CatalogModelRow) -> CatalogModel:
     columns = None if row.columns is None else tuple(map(_read_column, row.columns))
     return CatalogModel(
         declared=_read_declaration(row),
-        columns=columns,
+        find_query=partial(CatalogQuery, columns, _read_nodes(row.row_deciders), row.unfollowed, row.query),
         parents=row.parents,
         readers=row.readers,
-        row_deciders=_read_nodes(row.row_deciders),
-        unfollowed=row.unfollowed,
-        rendered=row.query,
         audits=tuple(
             CatalogAudit(audit.name, tuple(audit.arguments.items()), audit.blocking, audit.standalone)
             for audit in row.audits

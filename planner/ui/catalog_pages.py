@@ -108,12 +108,15 @@ class CatalogPages:
     def columns(self) -> ColumnGraph:
         return column_graph(self.catalog)
 
-    def listing(self, frame: Frame, query: str = "", number: int = 1) -> str:
-        """Return the page of the models that a search matches, or of all models."""
+    def listing(self, frame: Frame, query: str = "", number: int = 1, *, counts_unused: bool = True) -> str:
+        """Return the page of the models that a search matches, or of all models.
+
+        Where unused columns are not counted, since that takes all queries, the page loads the link to them.
+        """
         page = self.index.find(query, number, PAGE_SIZE)
         page_link: Callable[[int], str] = lambda other: search_address(query, other, frame.base)  # noqa: E731
         values = {"query": query, "page": page, "page_link": page_link, "tree": self.tree(), "current": ""}
-        values["model_names"] = self.model_names
+        values |= {"model_names": self.model_names, "counts_unused": counts_unused}
         return render("catalog.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     def model(self, frame: Frame, name: str, activity: ModelActivity) -> str:
@@ -138,6 +141,9 @@ class CatalogPages:
             groups.setdefault(column.model, []).append(column)
         values = {"unused_by_model": sorted(groups.items())}
         return render("unused_page.html", frame, here="Catalog", catalog=self.catalog, **values)
+
+    def link_unused(self, frame: Frame) -> str:
+        return render("unused_link.html", frame, catalog=self.catalog)
 
     def tree(self, current: str = "") -> tuple[Branch, ...]:
         """Return the models by schema; of a large catalog only those of the current model's schema are named."""

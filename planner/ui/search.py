@@ -47,7 +47,11 @@ class _Entry:
     model: CatalogModel
     name: str
     fields: Mapping[str, str]
-    columns: tuple[tuple[str, str, str], ...]  # name, name in lower case, description
+
+    @cached_property
+    def columns(self) -> tuple[tuple[str, str, str], ...]:
+        """The name of each column, its name in lower case, and its description."""
+        return tuple((c.name, c.name.lower(), c.description.lower()) for c in self.model.columns or ())
 
     @cached_property
     def text(self) -> str:
@@ -96,8 +100,7 @@ def _make_entry(model: CatalogModel) -> _Entry:
         "kind": f"{model.kind} {model.kind.replace('_', ' ')} {declared.materialization}".lower(),
         "schema": model.name.rpartition(".")[0],
     }
-    columns = tuple((c.name, c.name.lower(), c.description.lower()) for c in model.columns or ())
-    return _Entry(model, model.name.lower(), fields, columns)
+    return _Entry(model, model.name.lower(), fields)
 
 
 def _make_test(word: str) -> Callable[[_Entry], int | None]:

@@ -85,7 +85,7 @@ class RenderAnswer(Data):
 @router.get("/meta", summary="Describe the server")
 def meta(request: Request, context: Context, _: Nothing) -> Meta:
     """Return the version, the mode, and what the sender may do."""
-    principal, snapshot, jobs = principal_of(request), context.reader.read(), context.jobs.list()
+    principal, snapshot, jobs = principal_of(request), context.reader.read(with_queries=False), context.jobs.list()
     assert principal is not None
     mode_scope = context.access.mode.scope
     return Meta(

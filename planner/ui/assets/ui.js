@@ -123,6 +123,18 @@ if (live) {
   events.addEventListener("error", soon);  // the stream has ended, or is being opened again
 }
 
+// A part of a page that takes long is loaded after it; a server that still works on it says when to ask again.
+for (const part of document.querySelectorAll("[data-load]")) {
+  const load = async () => {
+    const answer = await fetch(part.dataset.load, { credentials: "same-origin" }).catch(() => null);
+    if (answer && answer.status === 503) { setTimeout(load, 1000 * Number(answer.headers.get("Retry-After") || 2)); return; }
+    if (!answer || !answer.ok || answer.redirected) return;  // to the form for a token
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").body;
+    if (fresh.childElementCount) part.replaceChildren(...fresh.childNodes); else part.remove();
+  };
+  load();
+}
+
 addEventListener("keydown", (event) => {
   const field = document.getElementById("q") || document.getElementById("find");
   if (event.key === "/" && field && !event.target.closest("input, select, textarea")) { event.preventDefault(); field.focus(); }

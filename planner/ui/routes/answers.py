@@ -93,7 +93,7 @@ def frame_of(request: Request) -> Frame:
 def form_choices(request: Request) -> Mapping[str, tuple[str, ...]]:
     """Return the names that forms offer: none while the project cannot be read."""
     try:
-        snapshot = context_of(request).reader.read_for_page()
+        snapshot = context_of(request).reader.read_for_page(with_queries=False)
     except MergeplanError:
         return {"model_names": (), "environment_names": (), "test_names": ()}
     return {

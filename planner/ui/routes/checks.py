@@ -135,4 +135,4 @@ def _last_results(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
 
 def _read_catalog(request: Request) -> object:
     context, ui = context_and_ui(request)
-    return ui.pages(context.reader.read_for_page()).catalog
+    return ui.pages(context.reader.read_for_page(with_queries=False)).catalog

@@ -103,7 +103,7 @@ def show_plan(request: Request, job_id: str) -> Response:
         may_categorize=is_allowed(request, Scope.PLAN) and record.kind is JobKind.PLAN,
         events=_events_address(record),
     )
-    catalog = ui.pages(context.reader.read_for_page()).catalog
+    catalog = ui.pages(context.reader.read_for_page(with_queries=False)).catalog
     return html_response(plan_page(catalog, frame_of(request), job, applies))
 
 
@@ -143,7 +143,7 @@ def show_job(request: Request, job_id: str) -> Response:
     record = find_job(context, job_id, principal_of(request))
     if record.kind.is_plan:
         return redirect_to(f"/plans/{record.id}")
-    catalog = ui.pages(context.reader.read_for_page()).catalog
+    catalog = ui.pages(context.reader.read_for_page(with_queries=False)).catalog
     may_cancel = is_allowed(request, record.kind.scope)
     job = ShownJob(record, ui.facts(context, record), may_cancel=may_cancel, events=_events_address(record))
     return html_response(job_page(catalog, frame_of(request), job))
@@ -238,4 +238,4 @@ def _restatement_body(form: Form) -> RestatementBody:
 
 def _catalog_values(request: Request) -> dict[str, object]:
     context, ui = context_and_ui(request)
-    return {"catalog": ui.pages(context.reader.read_for_page()).catalog}
+    return {"catalog": ui.pages(context.reader.read_for_page(with_queries=False)).catalog}

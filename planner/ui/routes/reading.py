@@ -40,9 +40,12 @@ Words = Annotated[str, Query(max_length=500)]
 
 @router.get("/")
 def show_catalog(request: Request, q: Words = "", page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> Response:
-    """Show the catalog, or the matches of a search."""
-    pages = _read_pages(request)
-    return html_response(pages.listing(frame_of(request), q.strip(), page))
+    """Show the catalog, or the matches of a search, which needs the columns."""
+    check_scope(request, Scope.READ)
+    context, ui = context_and_ui(request)
+    snapshot = context.reader.read_for_page(with_queries=bool(q.strip()))
+    listing = ui.pages(snapshot).listing(frame_of(request), q.strip(), page, counts_unused=snapshot.has_queries)
+    return html_response(listing)
 
 
 @router.get("/models/{name}")
@@ -75,10 +78,16 @@ def show_unused(request: Request) -> Response:
     return html_response(pages.list_unused(frame_of(request)))
 
 
+@router.get("/unused/link")
+def show_unused_link(request: Request) -> Response:
+    """Show the link that a page has to the columns that nothing needs."""
+    return html_response(_read_pages(request).link_unused(frame_of(request)))
+
+
 @router.get("/lineage")
 def show_lineage(request: Request, query: Annotated[LineageQuery, Query()]) -> Response:
     """Show a part of the graph of models, or of one column's lineage."""
-    pages = _read_pages(request)
+    pages = _read_pages(request, with_queries=bool(query.focus or query.column))
     wish = query.wish(_plan_categories(request, query.plan) if query.plan else {})
     return html_response(lineage_page(pages, frame_of(request), wish))
 
@@ -111,9 +120,9 @@ def plan_rows(records: tuple[JobRecord, ...]) -> Iterator[PlanRow]:
         yield PlanRow(record.id, environment, str(record.status), format_when(record.created_at), address)
 
 
-def _read_pages(request: Request) -> CatalogPages:
+def _read_pages(request: Request, *, with_queries: bool = True) -> CatalogPages:
     check_scope(request, Scope.READ)
-    return ui_of(request).pages(context_of(request).reader.read_for_page())
+    return ui_of(request).pages(context_of(request).reader.read_for_page(with_queries=with_queries))
 
 
 def _newest_plans(context: ApiContext, ui: UiState, model: str) -> Iterator[PlanRow]:

@@ -10,12 +10,18 @@ import pytest
 
 from mergeplan.planner.api.catalog_reader import CatalogReader, CatalogSnapshot
 from mergeplan.planner.api.first_reading import Progress, StillReading
+from mergeplan.planner.catalog import build
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.session.conftest import refuse_engine
 from tests.planner.shop import write_shop
 from tests.planner.ui.conftest import Open, browse
 
 __all__ = ["browse"]
+
+UNUSED = {  # `price` of `shop.wide`
+    "wide": "MODEL (name shop.wide, kind FULL);\nSELECT id, price FROM shop.daily",
+    "narrow": "MODEL (name shop.narrow, kind FULL);\nSELECT id FROM shop.wide",
+}
 
 
 @pytest.fixture
@@ -92,3 +98,38 @@ def test_the_progress_counts_files_and_queries(tmp_path: Path, monkeypatch: pyte
     assert noted[-1] == Progress("Queries followed", 5, 5)
     assert str(noted[-1]) == "Queries followed: 5 of 5."
     reader.close()
+
+
+def test_the_list_of_models_waits_for_no_query(browse: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on, follow = threading.Event(), build._follow_queries
+    monkeypatch.setattr(build, "_follow_queries", lambda *sources: (go_on.wait(60), follow(*sources))[1])
+    browser = browse(**UNUSED)
+    page = browser.get("/")
+    browser.context.reader.first_page = 0.05
+
+    assert "shop.daily" in page
+    assert '<li data-load="/unused/link"><a href="/unused">unused columns</a></li>' in page
+    for address in ("/?q=price", "/models/shop.daily", "/lineage?focus=shop.daily", "/unused", "/unused/link"):
+        browser.get(address, 503)
+    assert "shop.daily" in browser.get("/lineage")
+    go_on.set()
+    browser.context.reader.first_page = 60
+
+    assert browser.get("/unused/link").strip() == '<a href="/unused">1 unused column</a>'
+    assert '<li><a href="/unused">1 unused column</a>' in browser.get("/")
+
+
+def test_an_edit_is_listed_before_its_queries_are_followed(browse: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = browse()
+    reader, rows = browser.context.reader, browser.client.get("/api/v1/models").json()["models"]
+    followed: list[int] = []
+    follow = build._follow_queries
+    monkeypatch.setattr(build, "_follow_queries", lambda *sources: (followed.append(1), follow(*sources))[1])
+    write_shop(reader.settings.root, more="MODEL (name shop.more, kind FULL);\nSELECT id FROM shop.daily")
+    reader.expire()
+
+    assert "shop.more" in browser.get("/")
+    assert not followed
+    assert len(browser.client.get("/api/v1/models").json()["models"]) == len(rows) + 1
+    assert browser.client.get("/api/v1/models/shop.more").json()["columns"][0]["made_from"]
+    assert followed == [1]

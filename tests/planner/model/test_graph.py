@@ -15,6 +15,13 @@ def test_parents_come_before_children() -> None:
     assert graph_of(CHAIN).order == ("s.a", "s.b", "s.c")
 
 
+def test_models_that_are_as_deep_are_in_alphabetical_order() -> None:
+    reads = {"s.z": "1 AS x", "s.y": "x FROM s.z", "s.x": "x FROM s.y, s.z", "s.b": "x FROM s.z", "s.a": "x FROM s.x"}
+    models = project(*(model(name, f"SELECT {text}") for name, text in reads.items()), model("s.c", "SELECT 1 AS x"))
+
+    assert graph_of(models).order == ("s.c", "s.z", "s.b", "s.y", "s.x", "s.a")
+
+
 def test_a_cycle_is_drawn_from_its_first_model_in_reading_direction() -> None:
     ring = project(
         model("s.a", "SELECT x FROM s.b"), model("s.b", "SELECT x FROM s.c"), model("s.c", "SELECT x FROM s.a")

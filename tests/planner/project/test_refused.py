@@ -8,7 +8,8 @@ import pytest
 
 from mergeplan.planner.errors import ProjectError, ProjectErrors
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
-from mergeplan.planner.project.refused import find_model_names
+from mergeplan.planner.project.refused import find_model_names, refuse_old_versions
+from tests.planner.building import model, project
 from tests.planner.project.test_loader import NOW, project_of
 
 GOOD = "MODEL (name shop.good, kind FULL);\nSELECT 1 AS x"
@@ -136,6 +137,16 @@ def test_a_test_of_no_model_is_refused_by_itself_and_the_others_of_its_file_are_
     ]
     with pytest.raises(ProjectError, match=r"^tests/test_a.yaml:2: The test's model `shop.gone` does not exist"):
         load_project(tmp_path, NOW)
+
+
+def test_an_earlier_version_is_refused_however_it_is_written() -> None:
+    models = project(
+        model("s.a"), model("s.b", "select x from s.a version as\n of 1"), model("s.c", "SELECT 1 AS offset")
+    )
+
+    with pytest.raises(ProjectError, match=r"reads an earlier version of the model `s\.a`"):
+        refuse_old_versions(models["s.b"], models)
+    refuse_old_versions(models["s.c"], models)
 
 
 @pytest.mark.parametrize(

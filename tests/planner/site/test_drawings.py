@@ -25,7 +25,6 @@ def graph(*edges: str) -> dict[str, CatalogModel]:
     return {
         name: CatalogModel(
             Model(name, Kind.FULL, "m.sql", 1, ""),
-            (),
             parents=tuple(a for a, b in pairs if b == name),
             readers=tuple(b for a, b in pairs if a == name),
         )
@@ -41,7 +40,7 @@ def strip_model(held: list[tuple[int, int]], missing: list[tuple[int, int]], cro
         return tuple(Interval(midnight - timedelta(a), midnight - timedelta(b)) for a, b in pairs)
 
     declared = Model("s.m", Kind.INCREMENTAL_BY_TIME_RANGE, "m.sql", 1, "", cron=Cron(cron))
-    return CatalogModel(declared, (), deployed=DeployedTable("s.m", "t", "v", spans(held), spans(missing)))
+    return CatalogModel(declared, deployed=DeployedTable("s.m", "t", "v", spans(held), spans(missing)))
 
 
 def test_two_steps_are_drawn_each_way_and_every_line_leads_right() -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.prove, pytest.mark.timeout(1800)]  # a browser, and a 
 BROWSER = shutil.which(os.environ.get("CHROMIUM", "chromium"))
 MINUTES = 600_000.0  # milliseconds
 EDIT = "MODEL (name shop.total, kind FULL);\nSELECT sum(price) + 1 AS total FROM shop.daily"
+NARROW = "MODEL (name shop.narrow);\nSELECT id FROM shop.wide"
 DAILY = (  # one batch, however long ago the shop began
     "MODEL (name shop.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day), audits (not_null(columns := (id))));\n"
     "SELECT id, day, price FROM shop.items WHERE day BETWEEN @start_date AND @end_date"
@@ -53,6 +55,13 @@ def _server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with Session(SessionSettings(root)) as session:
             session.plan("prod").apply()
     write_shop(root, daily=DAILY, total=EDIT)
+    with serve_pages(root) as address:
+        yield address
+
+
+@contextmanager
+def serve_pages(root: Path) -> Iterator[str]:
+    """The address of the pages of a project whose files were read."""
     command = [sys.executable, "-m", "mergeplan.planner.cli.main", "ui", "--port=0", f"--project={root}"]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -121,6 +130,17 @@ def test_a_drawing_is_moved_and_zoomed_by_keys_and_buttons(server: str, chromium
     assert len(set(views)) == 4
     assert page.url.endswith("/lineage?focus=shop.total")
     assert complaints == []
+
+
+def test_the_number_of_unused_columns_follows_the_list_of_models(chromium: Browser, tmp_path: Path) -> None:
+    write_shop(tmp_path, wide="MODEL (name shop.wide);\nSELECT id, price FROM shop.daily", narrow=NARROW)
+    with serve_pages(tmp_path) as address:
+        page, complaints = open_page(chromium)
+        page.goto(address)
+        page.get_by_role("link", name="1 unused column").click()
+
+        assert page.get_by_role("row").count() == 2
+        assert complaints == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
