@@ -169,21 +169,17 @@ def run_burst(
     asked, elsewhere = scene.names[-1], open_quiet(scene, f"{tag}quiet")
     settle(scene, hung)
     watch, pages = Watch(scene), Pages(scene.services[0])
-    numbers = []
+    numbers, help_seconds = list[int](), list[float]()
     with measure(scene) as taken:
         for name, word in zip(names, words, strict=True):
             since = time.monotonic()
             numbers.append(scene.github.open_pull_request(name, word, "main", word, author=OWNER))
             watch.add(name, numbers[-1], word, since)
-        help_asked = time.monotonic()
-        scene.github.comment(asked, elsewhere, "/help", author=OWNER)
-        helped = threading.Thread(target=scene.wait, args=("/help", lambda: has_help(scene, asked, elsewhere)))
+        helped = threading.Thread(target=lambda: help_seconds.append(time_help(scene, asked, elsewhere)))
         helped.start()
         during()
         scene.wait("all plans", lambda: not watch.open)
-        last = time.monotonic()
         helped.join()
-        help_seconds = max(0.0, min(time.monotonic(), last) - help_asked) if not helped.is_alive() else 0.0
     watch.end()
     slowest = pages.end()
     ranks = {one.word: rank for rank, one in enumerate(watch.shown)}
@@ -193,7 +189,7 @@ def run_burst(
     for name, number in zip((*names, asked), (*numbers, elsewhere), strict=True):
         scene.github.close(name, number, author=OWNER)
     settle(scene, hung)
-    return Burst([one.shown_after for one in watch.shown], taken, overtaken, help_seconds, slowest, twice)
+    return Burst([one.shown_after for one in watch.shown], taken, overtaken, *help_seconds, slowest, twice)
 
 
 def open_quiet(scene: Scene, word: str) -> int:
@@ -202,6 +198,14 @@ def open_quiet(scene: Scene, word: str) -> int:
     number = scene.github.open_pull_request(scene.names[-1], word, "main", word, author=OWNER)
     scene.wait("a quiet pull request", lambda: scene.has_plan(scene.names[-1], number, word))
     return number
+
+
+def time_help(scene: Scene, name: str, number: int) -> float:
+    """Write `/help`, and return the seconds until it is answered."""
+    began = time.monotonic()
+    scene.github.comment(name, number, "/help", author=OWNER)
+    scene.wait("/help", lambda: has_help(scene, name, number))
+    return time.monotonic() - began
 
 
 def has_help(scene: Scene, name: str, number: int) -> bool:

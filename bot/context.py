@@ -13,7 +13,15 @@ import structlog
 
 from mergeplan.bot.child.dbt_packages import lay_dbt_packages, read_dbt_requirements
 from mergeplan.bot.child.packages import packages_folder, read_file
-from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, isolation_variables, project_home, run_planner
+from mergeplan.bot.child.planner_process import (
+    POLL_SECONDS,
+    SHUTDOWN,
+    Finished,
+    Task,
+    isolation_variables,
+    project_home,
+    run_planner,
+)
 from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
 from mergeplan.bot.child.requirements import FILES, MOST_CHARACTERS
 from mergeplan.bot.child.spark_turns import SparkTurns
@@ -111,6 +119,9 @@ class BotContext:
     turns: SparkTurns = field(default_factory=SparkTurns)
     _checkouts: dict[tuple[str, str], Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._slots = threading.BoundedSemaphore(self.settings.workers)
 
     def note_repositories(self, repositories: Sequence[Repository]) -> tuple[str, ...]:
         """Store the present names of repositories, decide whose records a reused name stands for; return their keys.
@@ -251,14 +262,31 @@ class BotContext:
             self._record_progress(call, on_event) as on_line,
         ):
             task = replace(task, trace=trace)
-            finished = run_planner(
-                self.settings, task, on_start=record_start, on_event=on_line, should_stop=stop, standby=standby
-            )
+            with self._take_slot(stop) as stopped:
+                finished = (
+                    Finished((), 1, stopped)
+                    if stopped
+                    else run_planner(
+                        self.settings, task, on_start=record_start, on_event=on_line, should_stop=stop, standby=standby
+                    )
+                )
             self.tracing.note(exit_code=finished.exit_code, stopped=finished.stopped)
         self._prepare_next()
         self.inbox.runs.end(child_run, finished.exit_code)
         RUNS.labels(arguments[0], "stopped" if finished.stopped else str(finished.exit_code)).inc()
         return self._raise_if_shutdown(call, finished)
+
+    @contextmanager
+    def _take_slot(self, should_stop: Callable[[], str]) -> Iterator[str]:
+        """Wait until fewer planners run than there are workers; yield '', or the reason that ended the wait."""
+        while not (has_slot := self._slots.acquire(timeout=POLL_SECONDS)):
+            if stopped := should_stop():
+                break
+        try:
+            yield "" if has_slot else stopped
+        finally:
+            if has_slot:
+                self._slots.release()
 
     def _stop_reader(self, call: PlannerCall, should_stop: Callable[[], str]) -> Callable[[], str]:
         """Return a question for the reason to stop a call: the service ends, another worker has its job, or its own."""
