@@ -189,7 +189,7 @@ def run_burst(
     for name, number in zip((*names, asked), (*numbers, elsewhere), strict=True):
         scene.github.close(name, number, author=OWNER)
     settle(scene, hung)
-    return Burst([one.shown_after for one in watch.shown], taken, overtaken, *help_seconds, slowest, twice)
+    return Burst([one.shown_after for one in watch.shown], taken, overtaken, help_seconds[0], slowest, twice)
 
 
 def open_quiet(scene: Scene, word: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from mergeplan.bot.policy.approvals import SHOWN_MOST, PlanShown
@@ -69,8 +69,10 @@ def must_be_written(record: PullRecord, text: str) -> bool:
     return comment_digest(text) != record.comment.digest or _has_unseen_plan(record)
 
 
-def is_progress(record: PullRecord) -> bool:
+def is_progress(record: PullRecord, has_news: Callable[[], bool]) -> bool:
     """Return True while GitHub already shows the plan, or there is none yet: the plans of others are awaited more."""
+    if has_news():
+        return False
     open_states = (PullState.NEW, PullState.WAITING, PullState.PLANNING, PullState.PLANNED)
     return record.state in open_states and not (_is_new(record) or _has_unseen_plan(record))
 

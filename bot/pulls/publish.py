@@ -83,14 +83,16 @@ class Shower:
             self._news.wait()
             self._news.clear()
             try:
-                self._show_record()
+                publish_record(
+                    self._inbox,
+                    self._gateway,
+                    self._record,
+                    go_on=lambda: not self._ended.is_set(),
+                    has_news=lambda: self._has_plan or self._ended.is_set(),  # the run's end waits for this thread
+                )
+                self._has_plan = self._has_plan and self._news.is_set()
             except (GitHubFailed, GitHubPaused, MergeplanError) as error:
                 log.warning("progress_not_shown", pull_request=self._record.number, why=str(error))
-
-    def _show_record(self) -> None:
-        go_on, has_news = (lambda: not self._ended.is_set()), (lambda: self._has_plan)
-        publish_record(self._inbox, self._gateway, self._record, go_on=go_on, has_news=has_news)
-        self._has_plan = self._has_plan and self._news.is_set()
 
 
 def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> None:
@@ -109,7 +111,7 @@ def _bring_in_line(
         newest = inbox.pulls.get(record.repository, record.number)
         if due(newest) is None:
             return newest
-        is_late = partial(_is_late, newest, has_news)
+        is_late = partial(is_progress, newest, has_news)
         with gateway.turn(is_late), inbox.pulls.alone(record.repository, record.number):
             newest = inbox.pulls.get(record.repository, record.number)
             write = due(newest)
@@ -119,10 +121,6 @@ def _bring_in_line(
                 _put_deployment(inbox, gateway, newest, write.deployment)
             elif not _put_together(inbox, gateway, newest, write):
                 _put_first(inbox, gateway, newest, write)  # the others are still due then
-
-
-def _is_late(record: PullRecord, has_news: Callable[[], bool]) -> bool:
-    return is_progress(record) and not has_news()
 
 
 def _put_deployment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, view: DeploymentView) -> None:

@@ -62,7 +62,7 @@ class Worker:
         self.context = context
         self._news = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._looked: dict[tuple[str, int], str] = {}
+        self._looked: dict[str, dict[int, str]] = {}
         self._eyes: dict[int, int] = {}
         self._apart = Apart()
         self._paces: dict[str, Pace] = {}
@@ -375,18 +375,21 @@ class Worker:
             inbox.queue.wake(name, 0)
         if any(_branch_is_behind(gateway, record) for record in prod.branches):
             inbox.queue.wake(name, BRANCHES)
-        records_by_number = {record.number: record for record in inbox.pulls.all(name)}
-        opened = gateway.open_pulls()
-        for pull in (*opened, *gateway.list_closed_pulls(30)):
+        opened, closed = gateway.open_pulls(), gateway.list_closed_pulls(30)
+        records = inbox.pulls.list_current(name, [pull.number for pull in closed])
+        records_by_number = {record.number: record for record in records}
+        looked, times = self._looked.get(name, {}), dict[int, str]()
+        for pull in (*opened, *closed):
             record = records_by_number.get(pull.number, PullRecord(name, pull.number))
             if (
-                (self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head))
+                (looked.get(pull.number) != pull.updated_at and (pull.is_open or record.head))
                 or is_behind(pull, record)
                 or is_overdue(record, time.time())
             ):
                 inbox.queue.wake(name, pull.number)
             # GitHub tells whole seconds: what is said in the second in which it was looked at would not be seen.
-            self._looked[(name, pull.number)] = pull.updated_at if _is_past(pull.updated_at) else ""
+            times[pull.number] = pull.updated_at if _is_past(pull.updated_at) else ""
+        self._looked[name] = times
         for number, kind, head in group_news(records_by_number, gateway.merge_groups() if opened else {}):
             inbox.deliveries.notice(name, number, kind, head)
 

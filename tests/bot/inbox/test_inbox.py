@@ -345,3 +345,21 @@ def test_the_key_of_a_repository_is_that_of_the_service_that_saw_it_first(
     inbox.repositories.note({1: SHOP})
     monkeypatch.setattr(repositories, "_read_rows", lambda _connection: {})
     assert Repositories(inbox.database).find_key(1, "ann/store") == SHOP
+
+
+def test_looks_at_a_repository_do_not_grow_with_what_is_over(inbox: Inbox) -> None:
+    """The timer reads what is open and what GitHub lists as closed last; a promotion wakes the newest merged ones."""
+    for number in range(1, 40):
+        state = PullState.PLANNED if number % 20 == 1 else PullState.PROMOTED if number % 2 else PullState.CLOSED
+        inbox.pulls.update(SHOP, number, change_record, state=state)
+
+    assert [record.number for record in inbox.pulls.list_current(SHOP, [38])] == [1, 21, 38]
+    assert inbox.pulls.list_numbers(SHOP, 3) == (1, 21, 35, 37, 39)
+    assert [record.number for record in inbox.pulls.last_promoted(SHOP, 2)] == [39, 37]
+
+
+def test_locks_of_pull_requests_that_are_not_written_are_forgotten(inbox: Inbox) -> None:
+    for number in range(20):
+        with inbox.pulls.alone(SHOP, number):
+            assert len(inbox.pulls._alone) == 1
+    assert len(inbox.pulls._alone) == 0
