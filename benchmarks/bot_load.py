@@ -304,7 +304,7 @@ def plan_hour(names: Sequence[str], an_hour: float, minutes: float) -> list[tupl
         acts += [(at, "open", index, name), (pushed, "push", index, name)]
         acts.append((pushed + choose.uniform(60, 180), "close", index, name))
         index += 1
-    return sorted(acts)
+    return sorted(act for act in acts if act[0] < minutes * 60)
 
 
 def run_hour(scene: Scene, an_hour: float, minutes: float) -> None:

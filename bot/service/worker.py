@@ -239,13 +239,11 @@ class Worker:
             busy = self._busy_keys()
             if len(busy) >= self.context.settings.workers:
                 return None
-            jobs_by_owner = Counter(map(owner_of, busy))
-            job_limit = max(1, self.context.settings.workers - 1)
-            crowded = [owner for owner, jobs in jobs_by_owner.items() if jobs >= job_limit]
-            if crowded and {owner_of(repository) for repository in self.context.inbox.queue.repositories()} <= {
-                *crowded
-            }:
-                crowded = []  # nobody else is known
+            busy_jobs, jobs = Counter(map(owner_of, busy)), Counter(map(owner_of, tuple(self._held)))
+            limit, most = max(1, self.context.settings.workers - 1), self.context.settings.workers * WAITING_MAX
+            crowded = [owner for owner in jobs if busy_jobs[owner] >= limit or jobs[owner] >= most]
+            if len(crowded) == 1 and self.context.is_only_owner(*crowded):
+                crowded = []
             job = self.context.inbox.queue.claim(self.context.worker, but=crowded)
             if job is not None:
                 self._held[job.key] = threading.get_ident()
