@@ -46,7 +46,7 @@ count-packages = @echo "Installed $$(ls -d $(@D)/lib/python3*/site-packages/*.di
 
 .PHONY: docs docs-serve pictures vscode
 .PHONY: help demo test test-matrix lint hooks types unit prove prove-lakehouse format lock clean coverage workflows dist release-check
-.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-checkout bench-state bench-peer bench-peer-apply bench-release bench-editor bench-pages bench-witness
+.PHONY: bench bench-plan bench-impact bench-diff bench-quickstart bench-apply bench-webhooks bench-bot bench-load bench-checkout bench-state bench-peer bench-peer-apply bench-release bench-editor bench-pages bench-witness
 
 help:
 	@echo "make demo    a pull request from plan to prod, on this machine (a few minutes)"
@@ -67,6 +67,7 @@ help:
 	@echo "make bench-diff   what comparing two tables takes, against a join of all rows, at five densities"
 	@echo "make bench-webhooks   how many webhooks the service stores for good: latency, rate, CPU each"
 	@echo "make bench-bot   how long a pull request waits for its plan, its environment and prod, and where the time sits"
+	@echo "make bench-load   twenty pull requests at once, an hour of 100 repositories, and a bad night (three hours; not part of make bench)"
 	@echo "make bench-checkout   how long the files of a commit of 5,000 files take, anew and by difference"
 	@echo "make bench-state   how much the state grows with a promotion"
 	@echo "make bench-quickstart   what the quickstart's plans take, against a hand-written Spark script"
@@ -203,6 +204,12 @@ bench-webhooks: $(READY)
 
 bench-bot: $(READY)
 	@$(BIN)/python -m benchmarks.bot_pace
+
+bench-load: $(READY)
+	@$(BIN)/python -m benchmarks.bot_load burst
+	@$(BIN)/python -m benchmarks.bot_load hour
+	@$(BIN)/python -m benchmarks.bot_load hour --postgresql --services 2
+	@$(BIN)/python -m benchmarks.bot_load night --postgresql --services 2
 
 bench-checkout: $(READY)
 	@$(BIN)/python -m benchmarks.checkout

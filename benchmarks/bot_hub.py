@@ -31,7 +31,7 @@ def write_prod(folder: Path, size: int) -> dict[str, str]:
     root.mkdir()
     write_project(root, size)
     environ = {**os.environ, "MERGEPLAN_HOME": str(home), "MERGEPLAN_PROJECT": SHOP}
-    subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root)], env=environ, check=True)
+    subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root), "--columns"], env=environ, check=True)
     files = (path for path in root.rglob("*") if path.is_file() and path.suffix in (".sql", ".yaml"))
     return {path.relative_to(root).as_posix(): path.read_text() for path in files}
 

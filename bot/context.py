@@ -14,6 +14,7 @@ import structlog
 from mergeplan.bot.child.dbt_packages import lay_dbt_packages, read_dbt_requirements
 from mergeplan.bot.child.packages import packages_folder, read_file
 from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, isolation_variables, project_home, run_planner
+from mergeplan.bot.child.planner_slots import PlannerSlots
 from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
 from mergeplan.bot.child.requirements import FILES, MOST_CHARACTERS
 from mergeplan.bot.child.spark_turns import SparkTurns
@@ -22,6 +23,8 @@ from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.git.call import BadCommit, CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import GitHub, GitHubFailed, GitHubPaused, RepositoryGateway
+from mergeplan.bot.github.owners import owner_of
+from mergeplan.bot.github.turns import waiting
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.progress import Recorder
 from mergeplan.bot.inbox.queue import Job
@@ -111,6 +114,13 @@ class BotContext:
     turns: SparkTurns = field(default_factory=SparkTurns)
     _checkouts: dict[tuple[str, str], Checkout] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.slots = PlannerSlots(self.settings.workers, waiting)
+
+    def is_only_owner(self, owner: str) -> bool:
+        """Return True while no other owner's repositories are known."""
+        return {owner_of(key) for key in self.inbox.queue.repositories()} <= {owner}
 
     def note_repositories(self, repositories: Sequence[Repository]) -> tuple[str, ...]:
         """Store the present names of repositories, decide whose records a reused name stands for; return their keys.
@@ -224,7 +234,7 @@ class BotContext:
         on_event: Callable[[Line], None] = lambda line: None,
         should_stop: Callable[[], str] = lambda: "",
     ) -> Finished:
-        repository, arguments = call.job.repository, call.arguments
+        repository, owner, arguments = call.job.repository, owner_of(call.job.repository), call.arguments
         purpose = " ".join(arguments[:2])
         child_run = f"{call.run_id}-{arguments[0]}"
 
@@ -251,9 +261,14 @@ class BotContext:
             self._record_progress(call, on_event) as on_line,
         ):
             task = replace(task, trace=trace)
-            finished = run_planner(
-                self.settings, task, on_start=record_start, on_event=on_line, should_stop=stop, standby=standby
-            )
+            with self.slots.take(owner, is_only_owner=self.is_only_owner(owner), should_stop=stop) as stopped:
+                finished = (
+                    Finished((), 1, stopped)
+                    if stopped
+                    else run_planner(
+                        self.settings, task, on_start=record_start, on_event=on_line, should_stop=stop, standby=standby
+                    )
+                )
             self.tracing.note(exit_code=finished.exit_code, stopped=finished.stopped)
         self._prepare_next()
         self.inbox.runs.end(child_run, finished.exit_code)

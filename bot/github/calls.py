@@ -53,8 +53,8 @@ class Calls:
                 raise
         return call_patiently(self.connection.pause, call, tries)
 
-    def turn(self) -> AbstractContextManager[None]:
-        return self.connection.turns.turn()
+    def turn(self, is_late: Callable[[], bool]) -> AbstractContextManager[None]:
+        return self.connection.turns.turn(is_late=is_late)
 
     def write(self, call: Callable[[], T], tries: int = WRITE_TRIES, *, first: bool = False) -> T:
         """Make a call that writes, in the installation's turn; more than one try needs an idempotent call."""

@@ -284,9 +284,9 @@ class RepositoryGateway:
 
     # --- writing ---
 
-    def turn(self) -> AbstractContextManager[None]:
+    def turn(self, is_late: Callable[[], bool] = lambda: False) -> AbstractContextManager[None]:
         """Return a lock that no other writer of this installation holds; writes within it wait no longer."""
-        return self._calls.turn()
+        return self._calls.turn(is_late)
 
     def merge(self, number: int, sha: str, method: str) -> str:
         """Merge a pull request whose head is still that commit; a second call finds the same merge commit."""

@@ -1,10 +1,10 @@
 """What we know of each pull request."""
 
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
+from weakref import WeakValueDictionary
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
@@ -16,6 +16,14 @@ from mergeplan.planner.state.database import put_rows
 
 _PULL = TypeAdapter(PullRecord)
 P = ParamSpec("P")
+OVER = (PullState.CLOSED.value, PullState.PROMOTED.value)
+
+
+class _Lock:
+    """A lock that is forgotten when no thread has it: there are as many pull requests as there ever were."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
 
 
 class Pulls:
@@ -23,12 +31,15 @@ class Pulls:
 
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
-        self._alone: defaultdict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
+        self._alone: WeakValueDictionary[tuple[str, int], _Lock] = WeakValueDictionary()
+        self._guard = threading.Lock()
 
     @contextmanager
     def alone(self, repository: str, number: int) -> Iterator[None]:
         """Hold a lock to write a pull request to GitHub: one thread at a time, of all services on this database."""
-        with self._alone[repository, number], self._database.alone(f"{repository}#{number}"):
+        with self._guard:
+            lock = self._alone.setdefault((repository, number), _Lock())
+        with lock.lock, self._database.alone(f"{repository}#{number}"):
             yield
 
     def get(self, repository: str, number: int) -> PullRecord:
@@ -40,6 +51,25 @@ class Pulls:
         query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number)
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
+
+    def list_current(self, repository: str, also: Sequence[int] = ()) -> tuple[PullRecord, ...]:
+        """Return the records that are neither closed nor promoted, and those with the other numbers."""
+        wanted = sa.or_(PULLS.c.state.not_in(OVER), PULLS.c.number.in_(also))
+        query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository, wanted).order_by(PULLS.c.number)
+        with self._database.reading() as connection:
+            return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
+
+    def last_promoted(self, repository: str, most: int) -> tuple[PullRecord, ...]:
+        query = _select_promoted(PULLS.c.data, repository).limit(most)
+        with self._database.reading() as connection:
+            return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
+
+    def list_numbers(self, repository: str, most_promoted: int) -> tuple[int, ...]:
+        """Return the numbers of those that are neither closed nor promoted, and of the promoted ones the newest."""
+        current = sa.select(PULLS.c.number).where(PULLS.c.repository == repository, PULLS.c.state.not_in(OVER))
+        with self._database.reading() as connection:
+            promoted = connection.execute(_select_promoted(PULLS.c.number, repository).limit(most_promoted)).scalars()
+            return tuple(sorted([*connection.execute(current).scalars(), *promoted]))
 
     def newest(self, repository: str, most: int) -> tuple[PullRecord, ...]:
         query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number.desc())
@@ -66,6 +96,11 @@ class Pulls:
             record = transition(record, *args, **kwargs)
             put_pull(connection, record)
             return record
+
+
+def _select_promoted(column: sa.Column[Any], repository: str) -> sa.Select[Any]:
+    promoted = (PULLS.c.repository == repository, PULLS.c.state == PullState.PROMOTED.value)
+    return sa.select(column).where(*promoted).order_by(PULLS.c.number.desc())
 
 
 def read_pull(connection: sa.Connection, repository: str, number: int, *, lock: bool = False) -> PullRecord | None:

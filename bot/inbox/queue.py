@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
-from mergeplan.bot.inbox.tables import DELIVERIES, PRODS, QUEUE
+from mergeplan.bot.inbox.tables import COMMANDS, DELIVERIES, PRODS, QUEUE
 from mergeplan.planner.state.database import put_rows
 
 LEASE_SECONDS = 30.0
+COMMANDS_MAX = 200  # unanswered ones that are looked for among the keys
 BRANCHES = -1  # in place of a pull request's number: the branches that have environments of their own
 CATALOG = -2  # or: the catalog of what prod shows
 APART = {BRANCHES: "branches", CATALOG: "catalog"}
@@ -132,15 +134,19 @@ class Queue:
         return min(at + self._settle, settle_until) if due.pushed else max(due_at, requested_at)
 
     def claim(self, worker: str, only: Sequence[str] = (), but: Sequence[str] = ()) -> Job | None:
-        """Claim the key that has been due longest and that no living worker holds.
+        """Claim a key that is due and that no living worker holds.
 
-        `only` names repositories, where it names any; `but` names owners whose keys have to wait.
+        A pull request with a command goes first, because a person waits for the answer. Otherwise the repository of
+        which least is worked on has its turn, and of that the key that has been due longest: many pull requests of one
+        repository do not keep the others waiting. `only` names repositories, where it names any; `but` names owners
+        whose keys have to wait.
         """
         with self._database.reading() as connection:
-            if not connection.execute(_select_claimable(connection, only, but)).first():
+            if not connection.execute(_select_claimable(connection, only, but).limit(1)).first():
                 return None
         with self._database.writing() as connection:
-            row = connection.execute(_select_claimable(connection, only, but).with_for_update(skip_locked=True)).first()
+            query = _select_claimable(connection, only, but).order_by(*_claim_order(connection)).limit(1)
+            row = connection.execute(query.with_for_update(skip_locked=True)).first()
             if row is None:
                 return None
             until = database_seconds(connection) + self._lease
@@ -238,4 +244,13 @@ def _select_claimable(connection: sa.Connection, only: Sequence[str], but: Seque
         query = query.where(QUEUE.c.repository.in_(only))
     for owner in but:
         query = query.where(sa.not_(QUEUE.c.repository.startswith(f"{owner}/", autoescape=True)))
-    return query.order_by(QUEUE.c.due_at).limit(1)
+    return query
+
+
+def _claim_order(connection: sa.Connection) -> tuple[sa.ColumnElement[Any], ...]:
+    claims = sa.select(QUEUE.c.repository).where(QUEUE.c.owner.is_not(None))
+    jobs_by_repository = Counter(connection.execute(claims).scalars())
+    commands = sa.select(COMMANDS.c.repository, COMMANDS.c.number).where(COMMANDS.c.state == "new").distinct()
+    keys = [queue_key(row.repository, row.number) for row in connection.execute(commands.limit(COMMANDS_MAX))]
+    jobs = sa.case(jobs_by_repository, value=QUEUE.c.repository, else_=0) if jobs_by_repository else sa.literal(0)
+    return QUEUE.c.key.in_(keys).desc(), jobs, QUEUE.c.due_at

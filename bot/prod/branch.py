@@ -5,8 +5,10 @@ from dataclasses import replace
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import RepositoryGateway
-from mergeplan.bot.records import Prod, PullState
+from mergeplan.bot.records import Prod
 from mergeplan.planner.errors import ProjectError
+
+PROMOTED_MAX = 50  # merged pull requests, the newest, that look again when prod moves
 
 
 def prod_branch(context: BotContext, gateway: RepositoryGateway) -> str | None:
@@ -41,6 +43,5 @@ def _fetch_branch(checkout: Checkout, branch: str, default: str) -> str:
 
 
 def wake_pulls(context: BotContext, repository: str) -> None:
-    for record in context.inbox.pulls.all(repository):
-        if record.state is not PullState.CLOSED:
-            context.inbox.queue.wake(repository, record.number)
+    for number in context.inbox.pulls.list_numbers(repository, PROMOTED_MAX):
+        context.inbox.queue.wake(repository, number)

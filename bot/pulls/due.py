@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from mergeplan.bot.policy.approvals import SHOWN_MOST, PlanShown
@@ -66,8 +66,15 @@ def due_check_ends(record: PullRecord, newer: str, sha: str) -> Due | None:
 
 def must_be_written(record: PullRecord, text: str) -> bool:
     """Return True when the comment's text differs, or its last plan was another one."""
-    unseen = _shows_plan(record) and bool(record.promises) and not _is_shown(record)
-    return comment_digest(text) != record.comment.digest or unseen
+    return comment_digest(text) != record.comment.digest or _has_unseen_plan(record)
+
+
+def is_progress(record: PullRecord, has_news: Callable[[], bool]) -> bool:
+    """Return True while GitHub already shows the plan, or there is none yet: the plans of others are awaited more."""
+    if has_news():
+        return False
+    open_states = (PullState.NEW, PullState.WAITING, PullState.PLANNING, PullState.PLANNED)
+    return record.state in open_states and not (_is_new(record) or _has_unseen_plan(record))
 
 
 def record_comment(stored: PullRecord, record: PullRecord, text: str, at: str) -> PullRecord:
@@ -99,6 +106,10 @@ def _shows_plan(record: PullRecord) -> bool:
         or (record.state is PullState.PLANNING and record.run.fresh)
     )
     return is_plan or record.state is PullState.HELD
+
+
+def _has_unseen_plan(record: PullRecord) -> bool:
+    return _shows_plan(record) and bool(record.promises) and not _is_shown(record)
 
 
 def _is_new(record: PullRecord) -> bool:

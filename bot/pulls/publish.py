@@ -3,15 +3,17 @@
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Self
 
 import structlog
 
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
+from mergeplan.bot.github.turns import waiting
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.projects import add_label, label_of
-from mergeplan.bot.pulls.due import Due, due_check_ends, must_be_written, record_comment, what_is_due
+from mergeplan.bot.pulls.due import Due, due_check_ends, is_progress, must_be_written, record_comment, what_is_due
 from mergeplan.bot.records import CheckRef, DeploymentRef, Posted, PullRecord
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.keys import check_key
@@ -24,19 +26,25 @@ log = structlog.get_logger(__name__)
 
 
 def publish_record(
-    inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, *, go_on: Callable[[], bool] = lambda: True
+    inbox: Inbox,
+    gateway: RepositoryGateway,
+    record: PullRecord,
+    *,
+    go_on: Callable[[], bool] = lambda: True,
+    has_news: Callable[[], bool] = lambda: False,
 ) -> PullRecord:
     """Write what differs from what GitHub last got; a second call in the same state writes nothing.
 
     A pull request's own job, the thread beside it and prod's may all come here. Before each write the newest record is
     read, in the turn of that write: what was overtaken while it waited is never written, and the comment comes first.
+    `has_news` tells a write that waits that it has a plan to show by now.
     """
 
     def due(newest: PullRecord) -> Due | None:
         prod = inbox.prods.get(record.repository)
         return what_is_due(newest, prod, presses=gateway.has_buttons) if go_on() else None
 
-    return _bring_in_line(inbox, gateway, record, due)
+    return _bring_in_line(inbox, gateway, record, due, has_news)
 
 
 class Shower:
@@ -51,6 +59,7 @@ class Shower:
         self._gateway = gateway
         self._record = record
         self._news = threading.Event()
+        self._has_plan = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._show_changes, name=f"show-{record.number}", daemon=True)
 
@@ -62,9 +71,11 @@ class Shower:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._news.set()
-        self._thread.join()
+        with waiting():
+            self._thread.join()
 
-    def wake(self) -> None:
+    def wake(self, *, has_plan: bool = False) -> None:
+        self._has_plan = has_plan or self._has_plan
         self._news.set()
 
     def _show_changes(self) -> None:
@@ -72,7 +83,14 @@ class Shower:
             self._news.wait()
             self._news.clear()
             try:
-                publish_record(self._inbox, self._gateway, self._record, go_on=lambda: not self._ended.is_set())
+                publish_record(
+                    self._inbox,
+                    self._gateway,
+                    self._record,
+                    go_on=lambda: not self._ended.is_set(),
+                    has_news=lambda: self._has_plan or self._ended.is_set(),  # the run's end waits for this thread
+                )
+                self._has_plan = self._has_plan and self._news.is_set()
             except (GitHubFailed, GitHubPaused, MergeplanError) as error:
                 log.warning("progress_not_shown", pull_request=self._record.number, why=str(error))
 
@@ -83,13 +101,18 @@ def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, new
 
 
 def _bring_in_line(
-    inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, due: Callable[[PullRecord], Due | None]
+    inbox: Inbox,
+    gateway: RepositoryGateway,
+    record: PullRecord,
+    due: Callable[[PullRecord], Due | None],
+    has_news: Callable[[], bool] = lambda: False,
 ) -> PullRecord:
     while True:
         newest = inbox.pulls.get(record.repository, record.number)
         if due(newest) is None:
             return newest
-        with gateway.turn(), inbox.pulls.alone(record.repository, record.number):
+        is_late = partial(is_progress, newest, has_news)
+        with gateway.turn(is_late), inbox.pulls.alone(record.repository, record.number):
             newest = inbox.pulls.get(record.repository, record.number)
             write = due(newest)
             if write is None:

@@ -9,6 +9,7 @@ from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.planner.contract.plan import PlanView
 
 UNDONE_MOST = 20  # merges that a plan is compared with
+LOOKED_THROUGH = 100  # merged pull requests among which these are found
 
 
 def look_around(inbox: Inbox, record: PullRecord) -> None:
@@ -36,7 +37,7 @@ def _find_meetings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Me
 
 
 def _find_undoings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Undoing, ...]:
-    merged = inbox.pulls.filter_by_state(record.repository, PullState.PROMOTED)
+    merged = inbox.pulls.last_promoted(record.repository, LOOKED_THROUGH)
     last = sorted(merged, key=lambda pull: pull.promotion.revision)[-UNDONE_MOST:]
     undoings = (
         find_undoing(pull.number, plan, pull.outcome.plan) for pull in last if pull.outcome and pull.outcome.plan

@@ -17,6 +17,7 @@ from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavai
 from mergeplan.bot.github.owners import owner_of
 from mergeplan.bot.github.pace import Apart, Pace
 from mergeplan.bot.github.patience import NameReused
+from mergeplan.bot.github.turns import WAITING
 from mergeplan.bot.inbox.queue import BRANCHES, CATALOG, LEASE_SECONDS, Job
 from mergeplan.bot.metrics import JOBS
 from mergeplan.bot.prod.branches import reconcile_branches
@@ -35,6 +36,8 @@ from mergeplan.planner.isolation.processes import LEAVE, end_group, is_gone
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 IDLE_SECONDS = 0.5
+LEND_SECONDS = 0.1
+WAITING_MAX = 2  # jobs that wait for GitHub while others are worked on, for each worker
 SECOND_LOOK = 5.0  # seconds after a change, until which the timer looks again; clocks may differ so much
 EYES_TRIES = 5
 EYES_SECONDS = 1.0  # what is not shown by then goes on apart
@@ -59,12 +62,12 @@ class Worker:
         self.context = context
         self._news = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._looked: dict[tuple[str, int], str] = {}
+        self._looked: dict[str, dict[int, str]] = {}
         self._eyes: dict[int, int] = {}
         self._apart = Apart()
         self._paces: dict[str, Pace] = {}
         self._given_up: dict[str, str] = {}  # queue key: why; for a run that ends, the Action's
-        self._held: set[str] = set()  # the queue keys that are worked on now
+        self._held: dict[str, int] = {}  # the queue keys that are worked on now, each with its thread
         self._other_catalogs = OtherCatalogs(context)
         self._claiming = threading.Lock()  # two threads that claim at once would each see the other's key as free
         context.inbox.queue.add_listener(self._news.set)
@@ -78,7 +81,9 @@ class Worker:
         self.recover()
         self.retry()
         jobs = [("sweep", self._sweep_loop), ("eyes", self._show_eyes_loop), ("life", self._keep_alive)]
-        jobs += [(f"job-{index}", self._run_job_loop) for index in range(self.context.settings.workers)]
+        workers = self.context.settings.workers
+        jobs += [(f"job-{index}", self._run_job_loop) for index in range(workers)]
+        jobs += [(f"more-{index}", self._run_more_loop) for index in range(workers * WAITING_MAX)]
         for name, job in jobs:
             thread = threading.Thread(target=job, name=name, daemon=True)
             thread.start()
@@ -136,14 +141,14 @@ class Worker:
 
     def work(self, job: Job) -> None:
         """Run one claimed job, hold its claim until the end, and give it back as the outcome requires."""
-        self._held.add(job.key)
+        self._held[job.key] = threading.get_ident()
         self.context.lost.discard(job.key)
         about = {"repository": job.repository, "pull_request": job.number, "attempt": job.attempts + 1}
         try:
             with self.context.tracing.span("job", job.trace, key=job.key, **about):
                 self._run_job(job)
         finally:
-            self._held.discard(job.key)
+            self._held.pop(job.key, None)
 
     def _run_job(self, job: Job) -> None:
         inbox, bound = self.context.inbox, log.bind(key=job.key)
@@ -215,22 +220,33 @@ class Worker:
             else:
                 self._run_safely(lambda job=job: self.work(job))  # type: ignore[misc]
 
-    def claim(self) -> Job | None:
-        """Claim the next job; skip an owner who holds all threads but one while other owners are known.
+    def _run_more_loop(self) -> None:
+        """Work on a job in place of one that waits for its turn to write to GitHub."""
+        while not self.context.closing.wait(LEND_SECONDS):
+            if len(self._busy_keys()) < len(self._held) and (job := self._run_safely(self.claim)):
+                self._run_safely(lambda job=job: self.work(job))  # type: ignore[misc]
 
-        The last thread is reserved for other owners, so that one owner's huge repository delays no one else.
+    def _busy_keys(self) -> list[str]:
+        return [key for key, thread in tuple(self._held.items()) if thread not in WAITING]
+
+    def claim(self) -> Job | None:
+        """Claim the next job unless as many as there are workers are worked on.
+
+        A job that waits for its turn to write to GitHub is not counted. An owner who has all workers but one is skipped
+        while other owners are known: one owner's huge repository delays no one else.
         """
         with self._claiming:
-            jobs_by_owner = Counter(owner_of(key) for key in tuple(self._held))
-            job_limit = max(1, self.context.settings.workers - 1)
-            crowded = [owner for owner, jobs in jobs_by_owner.items() if jobs >= job_limit]
-            if crowded and {owner_of(repository) for repository in self.context.inbox.queue.repositories()} <= {
-                *crowded
-            }:
-                crowded = []  # nobody else is known
+            busy = self._busy_keys()
+            if len(busy) >= self.context.settings.workers:
+                return None
+            busy_jobs, jobs = Counter(map(owner_of, busy)), Counter(map(owner_of, tuple(self._held)))
+            limit, most = max(1, self.context.settings.workers - 1), self.context.settings.workers * WAITING_MAX
+            crowded = [owner for owner in jobs if busy_jobs[owner] >= limit or jobs[owner] >= most]
+            if len(crowded) == 1 and self.context.is_only_owner(*crowded):
+                crowded = []
             job = self.context.inbox.queue.claim(self.context.worker, but=crowded)
             if job is not None:
-                self._held.add(job.key)
+                self._held[job.key] = threading.get_ident()
             return job
 
     def _keep_alive(self) -> None:
@@ -357,18 +373,21 @@ class Worker:
             inbox.queue.wake(name, 0)
         if any(_branch_is_behind(gateway, record) for record in prod.branches):
             inbox.queue.wake(name, BRANCHES)
-        records_by_number = {record.number: record for record in inbox.pulls.all(name)}
-        opened = gateway.open_pulls()
-        for pull in (*opened, *gateway.list_closed_pulls(30)):
+        opened, closed = gateway.open_pulls(), gateway.list_closed_pulls(30)
+        records = inbox.pulls.list_current(name, [pull.number for pull in closed])
+        records_by_number = {record.number: record for record in records}
+        looked, times = self._looked.get(name, {}), dict[int, str]()
+        for pull in (*opened, *closed):
             record = records_by_number.get(pull.number, PullRecord(name, pull.number))
             if (
-                (self._looked.get((name, pull.number)) != pull.updated_at and (pull.is_open or record.head))
+                (looked.get(pull.number) != pull.updated_at and (pull.is_open or record.head))
                 or is_behind(pull, record)
                 or is_overdue(record, time.time())
             ):
                 inbox.queue.wake(name, pull.number)
             # GitHub tells whole seconds: what is said in the second in which it was looked at would not be seen.
-            self._looked[(name, pull.number)] = pull.updated_at if _is_past(pull.updated_at) else ""
+            times[pull.number] = pull.updated_at if _is_past(pull.updated_at) else ""
+        self._looked[name] = times
         for number, kind, head in group_news(records_by_number, gateway.merge_groups() if opened else {}):
             inbox.deliveries.notice(name, number, kind, head)
 

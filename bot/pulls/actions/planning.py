@@ -55,17 +55,19 @@ class PlanEvents:
     def handle_line(self, line: Line) -> None:
         if isinstance(line, PlanLine):
             log.info("plan_read", plan=line.plan.id)
-            self._update_record(partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text()))
+            self._update_record(
+                partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text()), has_plan=True
+            )
         elif isinstance(line, StageLine) and line.spark_ui:
             self._update_record(partial(set_spark_ui, address=line.spark_ui))
         elif isinstance(line, BatchLine) and time.monotonic() - self._shown_at > self._seconds:
             progress = f"`{line.model}`: batch {line.index} of {line.of}."
             self._update_record(partial(report_progress, progress=progress))
 
-    def _update_record(self, transition: Transition) -> None:
+    def _update_record(self, transition: Transition, *, has_plan: bool = False) -> None:
         self._shown_at = time.monotonic()
         self._update(transition)
-        self._shower.wake()
+        self._shower.wake(has_plan=has_plan)
 
 
 log = structlog.get_logger(__name__)

@@ -58,6 +58,26 @@ def test_who_waits_for_a_persons_sake_goes_first_and_the_others_in_their_order()
     assert order == ["eyes", "a", "b"]
 
 
+def test_a_new_plan_goes_before_what_shows_none_also_if_it_comes_while_that_waits() -> None:
+    turns, order, late = Turns(REST), list[str](), {"a", "b"}
+
+    def write(name: str) -> None:
+        with turns.turn(is_late=lambda: name in late):
+            order.append(name)
+            turns.wrote()
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in ("a", "b", "plan")]
+    with turns.turn():
+        for count, thread in enumerate(threads, start=1):
+            thread.start()
+            until(lambda count=count: len(turns._waiting) == count, 10)  # type: ignore[misc]
+        late.discard("b")
+    for thread in threads:
+        thread.join()
+
+    assert order == ["b", "plan", "a"]
+
+
 def test_a_turn_in_which_nothing_was_written_costs_no_rest() -> None:
     """And within a turn the next write of the same thread waits for its rest, not for itself."""
     turns = Turns(30.0)

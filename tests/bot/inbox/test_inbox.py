@@ -144,6 +144,26 @@ def test_a_dead_workers_entries_are_due_at_once(inbox: Inbox) -> None:
     assert inbox.queue.claim("alive") is not None
 
 
+def test_many_pull_requests_of_one_repository_keep_no_other_waiting(inbox: Inbox) -> None:
+    """Whoever claims: the repository of which least is worked on, and of that what has been due longest."""
+    for number in range(1, 7):
+        inbox.queue.wake(SHOP, number)
+    inbox.queue.wake("ann/late", 1)
+
+    claimed = [inbox.queue.claim(worker) for worker in ("one", "two", "one")]
+    assert [job.key for job in claimed if job] == [f"{SHOP}#1", "ann/late#1", f"{SHOP}#2"]
+
+
+def test_a_pull_request_with_a_command_is_worked_on_first(inbox: Inbox) -> None:
+    for number in range(1, 7):
+        inbox.queue.wake(SHOP, number)
+    comment = WrittenComment(1, "wim", "/help", "2026-01-01T00:00:00+00:00")
+    inbox.deliveries.receive(event("g", "issue_comment.created", 6, comment=comment))
+
+    claimed = [inbox.queue.claim("one") for _ in range(2)]
+    assert [job.number for job in claimed if job] == [6, 1]
+
+
 def test_a_entry_that_could_not_be_given_back_is_free_when_its_claim_ends(empty_url: str) -> None:  # noqa: F811
     """Behaviour 17: its worker lives and says so, but works on it no longer."""
     with closing(Inbox(empty_url, lease_seconds=0.2)) as inbox:
@@ -325,3 +345,21 @@ def test_the_key_of_a_repository_is_that_of_the_service_that_saw_it_first(
     inbox.repositories.note({1: SHOP})
     monkeypatch.setattr(repositories, "_read_rows", lambda _connection: {})
     assert Repositories(inbox.database).find_key(1, "ann/store") == SHOP
+
+
+def test_looks_at_a_repository_do_not_grow_with_what_is_over(inbox: Inbox) -> None:
+    """The timer reads what is open and what GitHub lists as closed last; a promotion wakes the newest merged ones."""
+    for number in range(1, 40):
+        state = PullState.PLANNED if number % 20 == 1 else PullState.PROMOTED if number % 2 else PullState.CLOSED
+        inbox.pulls.update(SHOP, number, change_record, state=state)
+
+    assert [record.number for record in inbox.pulls.list_current(SHOP, [38])] == [1, 21, 38]
+    assert inbox.pulls.list_numbers(SHOP, 3) == (1, 21, 35, 37, 39)
+    assert [record.number for record in inbox.pulls.last_promoted(SHOP, 2)] == [39, 37]
+
+
+def test_locks_of_pull_requests_that_are_not_written_are_forgotten(inbox: Inbox) -> None:
+    for number in range(20):
+        with inbox.pulls.alone(SHOP, number):
+            assert len(inbox.pulls._alone) == 1
+    assert len(inbox.pulls._alone) == 0
