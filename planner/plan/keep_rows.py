@@ -3,19 +3,14 @@
 from dataclasses import replace
 from datetime import datetime
 
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.plan.category.categorize import Verdict, compare_digests
 from mergeplan.planner.plan.category.decision import Candidate, Decision
 from mergeplan.planner.plan.category.verdict import build_change
 from mergeplan.planner.plan.change import Blocker, Forward
-from mergeplan.planner.plan.forward_only import (
-    blocker_of,
-    build_mixed_snapshot,
-    going_on,
-    keep_columns,
-    schema_findings,
-)
+from mergeplan.planner.plan.forward_only import blocker_of, build_mixed_snapshot, going_on, is_wider, schema_findings
 from mergeplan.planner.plan.new_table import free_version, version_details
-from mergeplan.planner.snapshot.snapshot import Snapshot, assign_version, version_of
+from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
 
 
 def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
@@ -70,3 +65,35 @@ def _columns_that_move(old: Snapshot, new: Snapshot, forward: Forward) -> dict[s
         policy: tuple(blocker_of(new.model, finding) for finding in findings if finding.policy == policy)
         for policy in ("error", "warn")
     }
+
+
+def keep_columns(snapshot: Snapshot, old: Snapshot) -> Snapshot:
+    """Return the snapshot with the columns of a table that keeps another one's rows, as far as the policy says so.
+
+    A column that no query returns any more holds NULL in new rows. It is no longer the column that the old query made.
+    """
+    meaning, policy = snapshot.meaning, snapshot.model.policy
+    if old.columns is None or snapshot.columns is None or meaning is None:
+        return snapshot
+    query, old_columns = snapshot.columns, old.columns
+    stay = tuple(name for name in query if name in old_columns or policy.on_additive_change != "ignore")
+    gone = tuple(name for name in old_columns if name not in query and policy.on_destructive_change == "ignore")
+    digests = {**old.visible_digest.columns, **dict(meaning.held)}
+    digests |= {name: digest("forward-only", snapshot.version, "not returned", name)[:24] for name in gone}
+    held_digests = tuple((name, digests[name]) for name in (*stay, *gone) if name in digests)
+    types = _kept_types(old, meaning, ignores=policy.on_destructive_change == "ignore")
+    return replace(snapshot, columns=(*stay, *gone), meaning=replace(meaning, held=held_digests, types=types))
+
+
+def _kept_types(old: Snapshot, meaning: Meaning, *, ignores: bool) -> tuple[tuple[str, str], ...]:
+    """Return the types of a table's columns; one that it would ignore if the new type were narrower may be unknown."""
+    types, query_types = dict(old.meaning.types if old.meaning else ()), dict(meaning.types)
+    if not ignores:
+        return meaning.types
+    new_names = {*dict(meaning.columns)} - {*(old.columns or ())}
+    kept = {name: type_ for name, type_ in query_types.items() if name in new_names}
+    for name, type_ in types.items():
+        query_type = query_types.get(name)
+        if query_type is not None or name not in dict(meaning.columns):
+            kept[name] = query_type if query_type and is_wider(type_, query_type) else type_
+    return tuple(kept.items())
