@@ -6,11 +6,14 @@ from datetime import datetime
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.plan.category.categorize import Verdict, compare_digests
 from mergeplan.planner.plan.category.decision import Candidate, Decision
+from mergeplan.planner.plan.category.reasons import effect_verbs, sentence
 from mergeplan.planner.plan.category.verdict import build_change
-from mergeplan.planner.plan.change import Blocker, Forward
+from mergeplan.planner.plan.change import Blocker, Category, Columns, Forward
 from mergeplan.planner.plan.forward_only import blocker_of, build_mixed_snapshot, going_on, is_wider, schema_findings
 from mergeplan.planner.plan.new_table import free_version, version_details
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
+
+KEEPING = (Category.METADATA, Category.EQUIVALENT)
 
 
 def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
@@ -34,6 +37,19 @@ def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
         blockers=moved.get("error", ()),
         warnings=moved.get("warn", ()),
     )
+
+
+def release_columns(candidate: Candidate, rule_verdict: Verdict) -> Verdict:
+    """Return a forward-only verdict if the model no longer ignores a column that its table lacks or has in excess."""
+    old, fresh = candidate.old, candidate.fresh
+    if rule_verdict.category not in KEEPING or not (candidate.edited and old.is_mixed):
+        return rule_verdict
+    old_names, names = ({*(snapshot.columns or ())} for snapshot in (old, keep_columns(fresh, old)))
+    if old_names == names:
+        return rule_verdict
+    columns = Columns(added=frozenset(names - old_names), removed=frozenset(old_names - names))
+    reason = f"An earlier change of columns is no longer ignored: existing rows stay. {sentence(effect_verbs(columns))}"
+    return Verdict(Category.FORWARD_ONLY, "no-longer-ignored", reason, columns)
 
 
 def _find_effective_date(candidate: Candidate) -> datetime | None:
