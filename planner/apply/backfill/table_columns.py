@@ -20,6 +20,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import check_columns
 from mergeplan.planner.tables.self_reference import empty_relation, own_columns
+from mergeplan.planner.tables.struct_fields import has_fields, place_fields
 
 TIME_HINT = "Return the `time_column` from its query."
 
@@ -104,6 +105,19 @@ def check_table_reads(model: Model, read: frozenset[str], sql: str) -> None:
     if unseen := sorted(read - parsed_tables):
         message = f"Spark reads `{unseen[0]}` in the query of {model.name}, which mergeplan does not."
         raise ProjectError(message, place=model.place, hint="Write the query in another way, with each table in FROM.")
+
+
+def fit_query(model: Model, query: str, columns: tuple[Column, ...], engine: Engine) -> str:
+    """Return the query with its table's columns if the model ignores some that come or go, and with their structs."""
+    policy = model.policy
+    ignores = "ignore" in (policy.on_destructive_change, policy.on_additive_change)
+    if not (ignores or has_fields(columns)):
+        return query
+    names = {column.name for column in model.history_columns}
+    columns = tuple(column for column in columns if column.name not in names)
+    query_columns = engine.schema(query)
+    placed = place_fields(query, query_columns, columns, ignores=policy.on_destructive_change == "ignore")
+    return add_missing_columns(placed, query_columns, columns) if ignores else placed
 
 
 def add_missing_columns(query: str, query_columns: tuple[Column, ...], columns: tuple[Column, ...]) -> str:
