@@ -83,10 +83,11 @@ def _columns_that_move(old: Snapshot, new: Snapshot, forward: Forward) -> dict[s
     }
 
 
-def keep_columns(snapshot: Snapshot, old: Snapshot) -> Snapshot:
+def keep_columns(snapshot: Snapshot, old: Snapshot, *, is_copy: bool = False) -> Snapshot:
     """Return the snapshot with the columns of a table that keeps another one's rows, as far as the policy says so.
 
-    A column that no query returns any more holds NULL in new rows. It is no longer the column that the old query made.
+    A column that no query returns any more holds NULL in new rows. It is no longer the column that the old query made,
+    except in a copy of the old table.
     """
     meaning, policy = snapshot.meaning, snapshot.model.policy
     if old.columns is None or snapshot.columns is None or meaning is None:
@@ -95,8 +96,9 @@ def keep_columns(snapshot: Snapshot, old: Snapshot) -> Snapshot:
     stay = tuple(name for name in query if name in old_columns or policy.on_additive_change != "ignore")
     gone = tuple(name for name in old_columns if name not in query and policy.on_destructive_change == "ignore")
     digests = {**old.visible_digest.columns, **dict(meaning.held)}
-    digests |= {name: digest("forward-only", snapshot.version, "not returned", name)[:24] for name in gone}
-    held_digests = tuple((name, digests[name]) for name in (*stay, *gone) if name in digests)
+    changed = (name for name in (*stay, *gone) if name not in digests or (name in gone and not is_copy))
+    digests |= {name: digest("forward-only", snapshot.version, "not returned", name)[:24] for name in changed}
+    held_digests = tuple((name, digests[name]) for name in (*stay, *gone))
     types = _kept_types(old, meaning, ignores=policy.on_destructive_change == "ignore")
     return replace(snapshot, columns=(*stay, *gone), meaning=replace(meaning, held=held_digests, types=types))
 

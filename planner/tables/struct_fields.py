@@ -25,10 +25,6 @@ def place_fields(query: str, query_columns: Sequence[Column], columns: Sequence[
     return f"SELECT {outputs} FROM (\n{query.rstrip().rstrip(';')}\n)"
 
 
-def has_fields(columns: Sequence[Column]) -> bool:
-    return any("struct<" in column.type.lower() for column in columns)
-
-
 @dataclass(frozen=True)
 class _Placing:
     ignores: bool

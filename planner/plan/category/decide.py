@@ -38,7 +38,7 @@ from mergeplan.planner.plan.category.verdict import (
 from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind, Columns, Override
 from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.forward_only import still_mixed
-from mergeplan.planner.plan.keep_rows import keep_rows, release_columns
+from mergeplan.planner.plan.keep_rows import keep_columns, keep_rows, release_columns
 from mergeplan.planner.plan.new_table import (
     adopt_rows,
     analyze_query,
@@ -206,6 +206,8 @@ def _rebuilt_or_kept(
     if keeps or rule_verdict.rule == "layout-changed":
         # rows that an earlier forward-only change kept stay in the table, also when they are copied to another layout
         snapshot = still_mixed(snapshot, old, keeps_table=keeps)
+    if snapshot.is_mixed and not keeps:
+        snapshot = keep_columns(snapshot, old, is_copy=True)
     decision = Decision(
         snapshot, reported=digest_for_readers(old, whole, snapshot, seen_parents.rows, rule_verdict, override)
     )
