@@ -27,14 +27,14 @@ def test_a_struct_in_another_order_is_written_by_the_names_of_its_fields(
 ) -> None:
     daily = Daily(tmp_path / "shop", engine, store)
     daily.has("1, 'a', date'2026-01-01'", "2, 'b', date'2026-01-02'")
-    daily.run("2026-01-02", *models("'n', 1, 'b c', array(named_struct('x', 2, 'y', 3)), 'gone', 4"))
-    moved = models("'b c', array(named_struct('new', 0, 'y', 6, 'x', 5), NULL), 'N', 4, 'new', 9")
+    daily.run("2026-01-02", *models("'n', 1, 'bc', array(named_struct('x', 2, 'y', 3)), 'gone', 4"))
+    moved = models("'bc', array(named_struct('new', 0, 'y', 6, 'x', 5), NULL), 'N', 4, 'new', 9")
     assert daily.run("2026-01-02", *moved).filled.batches == 0
 
     assert not daily.run("2026-01-03", *moved).failures
 
     for name in KINDS:
-        assert daily.rows(f"shop.{name}", "id, s.n, s.`b c`[0].x, s.`b c`[0].y, s.gone, size(s.`b c`)") == [
+        assert daily.rows(f"shop.{name}", "id, s.n, s.bc[0].x, s.bc[0].y, s.gone, size(s.bc)") == [
             (1, 1, 2, 3, 4, 1),
             (2, 4, 5, 6, None, 2),
         ]
