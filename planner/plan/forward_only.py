@@ -125,27 +125,16 @@ def build_mixed_snapshot(old: Snapshot, fresh: Snapshot, version: str, *, recomp
     return _set_visible_rows(replace(fresh, version=version, forced=True), TableDigest(rows, columns))
 
 
-def keep_columns(snapshot: Snapshot, old: Snapshot) -> Snapshot:
-    model, meaning = snapshot.model, snapshot.meaning
-    if old.columns is None or snapshot.columns is None or meaning is None:
-        return snapshot
-    query, old_columns = snapshot.columns, old.columns
-    stay = tuple(name for name in query if name in old_columns or model.policy.on_additive_change != "ignore")
-    gone = tuple(name for name in old_columns if name not in query and model.policy.on_destructive_change == "ignore")
-    digests = {**old.visible_digest.columns, **dict(meaning.held)}
-    types = (pair for pair in (old.meaning.types if old.meaning else ()) if pair[0] in gone)
-    held_digests = tuple((name, digests[name]) for name in (*stay, *gone) if name in digests)
-    return replace(
-        snapshot, columns=(*stay, *gone), meaning=replace(meaning, held=held_digests, types=(*meaning.types, *types))
-    )
-
-
 def still_mixed(snapshot: Snapshot, old: Snapshot, *, keeps_table: bool = False) -> Snapshot:
     """Return the snapshot with the visible rows of the old one if a forward-only change kept them there."""
     if not old.is_mixed:
         return snapshot
     mixed = _set_visible_rows(replace(snapshot, forced=True), old.visible_digest)
-    return replace(mixed, columns=old.columns) if keeps_table else mixed
+    if not keeps_table:
+        return mixed
+    assert mixed.meaning is not None
+    meaning = replace(mixed.meaning, types=old.meaning.types if old.meaning else ())
+    return replace(mixed, columns=old.columns, meaning=meaning)
 
 
 def _set_visible_rows(snapshot: Snapshot, visible_digest: TableDigest) -> Snapshot:

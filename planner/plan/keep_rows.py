@@ -3,19 +3,17 @@
 from dataclasses import replace
 from datetime import datetime
 
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.plan.category.categorize import Verdict, compare_digests
 from mergeplan.planner.plan.category.decision import Candidate, Decision
+from mergeplan.planner.plan.category.reasons import effect_verbs, sentence
 from mergeplan.planner.plan.category.verdict import build_change
-from mergeplan.planner.plan.change import Blocker, Forward
-from mergeplan.planner.plan.forward_only import (
-    blocker_of,
-    build_mixed_snapshot,
-    going_on,
-    keep_columns,
-    schema_findings,
-)
+from mergeplan.planner.plan.change import Blocker, Category, Columns, Forward
+from mergeplan.planner.plan.forward_only import blocker_of, build_mixed_snapshot, going_on, is_wider, schema_findings
 from mergeplan.planner.plan.new_table import free_version, version_details
-from mergeplan.planner.snapshot.snapshot import Snapshot, assign_version, version_of
+from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
+
+KEEPING = (Category.METADATA, Category.EQUIVALENT)
 
 
 def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
@@ -39,6 +37,19 @@ def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
         blockers=moved.get("error", ()),
         warnings=moved.get("warn", ()),
     )
+
+
+def release_columns(candidate: Candidate, rule_verdict: Verdict) -> Verdict:
+    """Return a forward-only verdict if the model no longer ignores a column that its table lacks or has in excess."""
+    old, fresh = candidate.old, candidate.fresh
+    if rule_verdict.category not in KEEPING or not (candidate.edited and old.is_mixed):
+        return rule_verdict
+    old_names, names = ({*(snapshot.columns or ())} for snapshot in (old, keep_columns(fresh, old)))
+    if old_names == names:
+        return rule_verdict
+    columns = Columns(added=frozenset(names - old_names), removed=frozenset(old_names - names))
+    reason = f"An earlier change of columns is no longer ignored: existing rows stay. {sentence(effect_verbs(columns))}"
+    return Verdict(Category.FORWARD_ONLY, "no-longer-ignored", reason, columns)
 
 
 def _find_effective_date(candidate: Candidate) -> datetime | None:
@@ -70,3 +81,37 @@ def _columns_that_move(old: Snapshot, new: Snapshot, forward: Forward) -> dict[s
         policy: tuple(blocker_of(new.model, finding) for finding in findings if finding.policy == policy)
         for policy in ("error", "warn")
     }
+
+
+def keep_columns(snapshot: Snapshot, old: Snapshot, *, is_copy: bool = False) -> Snapshot:
+    """Return the snapshot with the columns of a table that keeps another one's rows, as far as the policy says so.
+
+    A column that no query returns any more holds NULL in new rows. It is no longer the column that the old query made,
+    except in a copy of the old table.
+    """
+    meaning, policy = snapshot.meaning, snapshot.model.policy
+    if old.columns is None or snapshot.columns is None or meaning is None:
+        return snapshot
+    query, old_columns = snapshot.columns, old.columns
+    stay = tuple(name for name in query if name in old_columns or policy.on_additive_change != "ignore")
+    gone = tuple(name for name in old_columns if name not in query and policy.on_destructive_change == "ignore")
+    digests = {**old.visible_digest.columns, **dict(meaning.held)}
+    changed = (name for name in (*stay, *gone) if name not in digests or (name in gone and not is_copy))
+    digests |= {name: digest("forward-only", snapshot.version, "not returned", name)[:24] for name in changed}
+    held_digests = tuple((name, digests[name]) for name in (*stay, *gone))
+    types = _kept_types(old, meaning, ignores=policy.on_destructive_change == "ignore")
+    return replace(snapshot, columns=(*stay, *gone), meaning=replace(meaning, held=held_digests, types=types))
+
+
+def _kept_types(old: Snapshot, meaning: Meaning, *, ignores: bool) -> tuple[tuple[str, str], ...]:
+    """Return the types of a table's columns; one that it would ignore if the new type were narrower may be unknown."""
+    types, query_types = dict(old.meaning.types if old.meaning else ()), dict(meaning.types)
+    if not ignores:
+        return meaning.types
+    new_names = {*dict(meaning.columns)} - {*(old.columns or ())}
+    kept = {name: type_ for name, type_ in query_types.items() if name in new_names}
+    for name, type_ in types.items():
+        query_type = query_types.get(name)
+        if query_type is not None or name not in dict(meaning.columns):
+            kept[name] = query_type if query_type and is_wider(type_, query_type) else type_
+    return tuple(kept.items())

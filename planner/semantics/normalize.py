@@ -8,6 +8,7 @@ from mergeplan.planner.semantics.expressions import NAMES, RANDOM_CALL, encode_c
 from mergeplan.planner.semantics.query.row_order import mark_stars
 from mergeplan.planner.semantics.spark.spark_functions import is_random
 
+OUTPUT = "output"  # of an output's value in HAVING: the name that stood there
 _COLUMNS_MAX = 20_000  # of an output
 WRITTEN = "written"  # marks nodes of the original query, as against those that qualification adds
 
@@ -166,7 +167,9 @@ def _resolve_having(select: exp.Select) -> None:
         if column.find_ancestor(exp.AggFunc, exp.Having).__class__ is not exp.Having:
             column.set("table", exp.to_identifier(source))
         elif name not in grouped:
-            column.replace(exp.Paren(this=_qualify_names(outputs[name].copy(), source)))
+            output = exp.Paren(this=_qualify_names(outputs[name].copy(), source))
+            output.meta[OUTPUT] = name
+            column.replace(output)
 
 
 def _qualify_names(value: exp.Expr, source: str) -> exp.Expr:
@@ -208,7 +211,8 @@ def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
 def has_captured_alias(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
     """Return True if an alias is also a column's name, and HAVING or QUALIFY uses it unqualified.
 
-    Spark and sqlglot resolve such a name differently, so the query is not analysed.
+    Spark and sqlglot resolve such a name differently, so the query is not analysed. In HAVING Spark 4.1 takes the alias
+    and casts it as if it were the column: a text is compared as a number if the column is one.
     """
     derived = (
         name.lower()
@@ -226,7 +230,7 @@ def has_captured_alias(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | N
         }
         risky = renamed & source_columns
         filters = [select.args[clause] for clause in ("having", "qualify") if select.args.get(clause)]
-        if risky and any(risky & _bare_names(clause) for clause in filters):
+        if risky and any(risky & (_bare_names(clause) | _output_names(clause)) for clause in filters):
             return True
     return False
 
@@ -251,6 +255,10 @@ def excepts_fields(tree: exp.Expr) -> bool:
 
 def _excepted_names(tree: exp.Expr) -> list[exp.Expr]:
     return [name for star in tree.find_all(exp.Star) for name in star.args.get("except_") or ()]
+
+
+def _output_names(clause: exp.Expr) -> set[str]:
+    return {name for node in clause.find_all(exp.Paren) if (name := node.meta.get(OUTPUT))}
 
 
 def _bare_names(clause: exp.Expr) -> set[str]:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
-from mergeplan.planner.apply.backfill.table_columns import columns_that_go_on, table_columns
+from mergeplan.planner.apply.backfill.table_columns import columns_that_go_on, fit_query, table_columns
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import Emit, Stage, StageSkipped, StageStarted, TableCreated
 from mergeplan.planner.apply.physical_tables import hold_table, missing_tables, physical_table
@@ -181,8 +181,9 @@ class Creation:
         model = snapshot.model
         if model.by_key.unique_key:
             query = self.layout.query(model, ONCE[0], empty_relation(columns) if model.reads_itself else "")
-            sql = merge_query(model, query, snapshot.table, columns, ONCE[0], self.layout.now)
-            self.engine.engine_for(model.gateway).schema(sql)
+            engine = self.engine.engine_for(model.gateway)
+            rows = fit_query(model, query, columns, engine)
+            engine.schema(merge_query(model, rows, snapshot.table, columns, ONCE[0], self.layout.now))
 
 
 def check_same_rows(engine: Engine, table: Table, adoption: Adoption) -> None:

@@ -246,19 +246,19 @@ class TableWriter:
         source_columns = recorded_table.columns if recorded_table else table.columns
         had = {column.name for column in source_columns}
         names = ", ".join(quote_column(column.name) for column in table.columns if column.name in had)
-        sql = f"SELECT {names} FROM {task.copied_from}"
+        model, sql = task.snapshot.model, f"SELECT {names} FROM {task.copied_from}"
+        is_ordered = not task.adopts and model.is_order_dependent
+        sql += f" WHERE {batch_condition(model, task.copies)}" if is_ordered else ""
         if task.snapshot.is_mixed:
-            sql = add_missing_columns(
-                sql, tuple(column for column in table.columns if column.name in had), table.columns
-            )
-        if task.adopts or not task.snapshot.model.is_order_dependent:
+            shared_columns = tuple(column for column in table.columns if column.name in had)
+            sql = add_missing_columns(sql, shared_columns, table.columns)
+        if not is_ordered:
             return self._write_copy(table, sql, interval)
-        model = task.snapshot.model
         with hold_table(self.store, self.engine, task.copied_from, self.holder, wait=COPYING):
             if self.store.intervals.load_timelines([task.copied_from])[task.copied_from] != task.copies:
                 raise PlanMoved(f"The table `{task.copied_from}` was written meanwhile.", hint="Plan again.")
             as_recorded(self.engine, replace(table, name=task.copied_from), model, task.copies)
-            return self._write_copy(table, f"{sql} WHERE {batch_condition(model, task.copies)}", interval)
+            return self._write_copy(table, sql, interval)
 
     def _write_copy(self, table: Table, sql: str, interval: Interval) -> Written:
         if table.listed and table.parts:

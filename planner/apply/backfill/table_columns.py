@@ -20,6 +20,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import check_columns
 from mergeplan.planner.tables.self_reference import empty_relation, own_columns
+from mergeplan.planner.tables.struct_fields import place_fields
 
 TIME_HINT = "Return the `time_column` from its query."
 
@@ -106,6 +107,19 @@ def check_table_reads(model: Model, read: frozenset[str], sql: str) -> None:
         raise ProjectError(message, place=model.place, hint="Write the query in another way, with each table in FROM.")
 
 
+def fit_query(model: Model, query: str, columns: tuple[Column, ...], engine: Engine) -> str:
+    """Return the query with its table's columns if the model ignores some that come or go, and with their structs."""
+    policy = model.policy
+    ignores = "ignore" in (policy.on_destructive_change, policy.on_additive_change)
+    if not (ignores or any("struct<" in column.type for column in columns)):
+        return query
+    names = {column.name for column in model.history_columns}
+    columns = tuple(column for column in columns if column.name not in names)
+    query_columns = engine.schema(query)
+    placed = place_fields(query, query_columns, columns, ignores=policy.on_destructive_change == "ignore")
+    return add_missing_columns(placed, query_columns, columns) if ignores else placed
+
+
 def add_missing_columns(query: str, query_columns: tuple[Column, ...], columns: tuple[Column, ...]) -> str:
     """Return the query with all columns of its table: NULL for those that it does not return."""
     if {c.name for c in query_columns} == {c.name for c in columns}:
@@ -119,20 +133,24 @@ def add_missing_columns(query: str, query_columns: tuple[Column, ...], columns: 
 def columns_that_go_on(
     store: StateStore, snapshot: Snapshot, change: Change | None, query_columns: tuple[Column, ...]
 ) -> tuple[Column, ...]:
-    """Return the columns of a table that keeps another one's rows, or will do so.
+    """Return the columns of a table that keeps another one's rows, will do so, or is a copy of one that did.
 
     Raise ProjectError at the model's file if a column goes, comes or changes its type in a way that the model does not
     allow.
     """
-    forward = change.forward if change else None
-    if change is None or change.old is None or forward is None or not forward.rows:
+    model, forward = snapshot.model, change.forward if change else None
+    if change is None or change.old is None:
+        return query_columns
+    if change.rule == "layout-changed" and snapshot.is_mixed:
+        policies = model.policy.on_destructive_change, model.policy.on_additive_change
+    elif forward and forward.rows:
+        policies = forward.destructive, forward.additive
+    else:
         return query_columns
     old = store.tables.get(change.old.table)
-    old_columns, model = old.columns if old else (), snapshot.model
-    columns = merge_columns(old_columns, query_columns, forward.destructive, forward.additive)
-    for finding in schema_findings(
-        _column_names(old_columns), _column_names(columns), forward.destructive, forward.additive
-    ):
+    old_columns = old.columns if old else ()
+    columns = merge_columns(old_columns, query_columns, *policies)
+    for finding in schema_findings(_column_names(old_columns), _column_names(columns), *policies):
         if finding.policy == "error":
             blocker = blocker_of(model, finding)
             raise ProjectError(blocker.message, place=blocker.place)

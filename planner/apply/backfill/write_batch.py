@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from mergeplan.planner.apply.backfill.table_columns import add_missing_columns
+from mergeplan.planner.apply.backfill.table_columns import fit_query
 from mergeplan.planner.engine.protocol import Engine, Written
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Place, QueryError
@@ -62,13 +62,10 @@ class Batch:
     def query(self, default_sql: str, own: str = "") -> str:
         """Return its query, which is `default_sql` unless the model reads `own` rows.
 
-        It returns the table's columns if the model ignores some that come or go.
+        It returns the table's columns if the model ignores some that come or go, and structs as the table has them.
         """
         sql = self.layout.query(self.model, self.interval, own) if own and self.model.python is None else default_sql
-        if "ignore" not in (self.model.policy.on_destructive_change, self.model.policy.on_additive_change):
-            return sql
-        columns = tuple(column for column in self.table.columns if column not in self.model.history_columns)
-        return add_missing_columns(sql, self.engine.engine_for(self.table.gateway).schema(sql), columns)
+        return fit_query(self.model, sql, self.table.columns, self.engine.engine_for(self.table.gateway))
 
 
 def write_batch(batch: Batch) -> Written:

@@ -38,7 +38,7 @@ from mergeplan.planner.plan.category.verdict import (
 from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind, Columns, Override
 from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.forward_only import still_mixed
-from mergeplan.planner.plan.keep_rows import keep_rows
+from mergeplan.planner.plan.keep_rows import keep_columns, keep_rows, release_columns
 from mergeplan.planner.plan.new_table import (
     adopt_rows,
     analyze_query,
@@ -136,7 +136,11 @@ def _decide_change(candidate: Candidate) -> Decision:
     if restatement and by_rule.category not in REBUILT:
         return _decide_restated(candidate, restatement)
     # A person overrules every rule, including a model's or a plan's request for forward-only.
-    verdict = apply_override(by_rule, override) if override else forward_only_verdict(candidate, by_rule)
+    verdict = (
+        apply_override(by_rule, override)
+        if override
+        else release_columns(candidate, forward_only_verdict(candidate, by_rule))
+    )
     if override and insists_on_breaking(by_rule, override):
         candidate = replace(candidate, fresh=assign_own_rows(candidate, override))
     if verdict.category is Category.FORWARD_ONLY:
@@ -202,6 +206,8 @@ def _rebuilt_or_kept(
     if keeps or rule_verdict.rule == "layout-changed":
         # rows that an earlier forward-only change kept stay in the table, also when they are copied to another layout
         snapshot = still_mixed(snapshot, old, keeps_table=keeps)
+    if snapshot.is_mixed and not keeps:
+        snapshot = keep_columns(snapshot, old, is_copy=True)
     decision = Decision(
         snapshot, reported=digest_for_readers(old, whole, snapshot, seen_parents.rows, rule_verdict, override)
     )

@@ -325,6 +325,10 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         r"(@\w+|Somebody) categorized it as ([a-z-]+); the rule `([a-z-]+)` had said: .*",
         lambda c, m: c.change.override is not None and str(c.change.override.category).replace("_", "-") == m[2],
     ),
+    "no longer ignored": (
+        r"An earlier change of columns is no longer ignored: existing rows stay\.",
+        lambda c, m: c.old.policy != c.new.policy and bool(c.columns.added | c.columns.removed),
+    ),
     "forward-only kind": (
         r"(?:Its kind is `forward_only`|It is incremental in dbt): .*",
         lambda c, m: c.new.policy.forward_only and rows_stay(c, m[0]),

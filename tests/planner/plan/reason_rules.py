@@ -32,6 +32,7 @@ OF_RULE: Mapping[str, tuple[str, ...]] = {
     "restated": ("restated", "restated above", "selected above"),
     "due": ("due", "again"),
     "later-form": ("later form",),
+    "no-longer-ignored": ("no longer ignored",),
     "forward-only-model": ("forward-only kind",),
     "forward-only-plan": ("forward-only plan",),
     "reads-forward-only": ("forward-only above",),

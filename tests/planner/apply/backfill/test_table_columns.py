@@ -1,0 +1,43 @@
+"""The columns of a table that keeps rows of an earlier query, wherever these rows go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.state.store import StateStore
+from tests.planner.daily import Daily
+
+INTERVAL = "WHERE at BETWEEN @start_date AND @end_date"
+KINDS = {
+    "ranged": ("INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true", INTERVAL),
+    "appended": ("INCREMENTAL_UNMANAGED (disable_restatement false", INTERVAL),
+    "history": ("SCD_TYPE_2_BY_COLUMN (unique_key id, columns [name]", ""),
+}
+IGNORE = "on_destructive_change ignore, on_additive_change ignore"
+
+
+def models(columns: str, policy: str, more: str = "") -> list[str]:
+    return [
+        f"MODEL (name shop.{name}, kind {kind}, {policy}){more});\nSELECT id, at, {columns} FROM raw.items {where}"
+        for name, (kind, where) in KINDS.items()
+    ]
+
+
+def test_another_layout_keeps_columns_and_types_that_were_ignored_until_they_are_not(
+    tmp_path: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    daily = Daily(tmp_path / "shop", engine, store)
+    daily.has("1, 'a', date'2026-01-01'")
+    daily.run("2026-01-02", *models("name, id + 0.5D AS size, id AS gone", IGNORE))
+    after = "name, id AS size, 7 AS new"
+    daily.run("2026-01-02", *models(after, IGNORE))
+
+    assert not daily.run("2026-01-02", *models(after, IGNORE, ", clustered_by (id)")).failures
+    for name in KINDS:
+        assert daily.rows(f"shop.{name}", "id, size, gone") == [(1, 1.5, 1)]
+
+    policy = IGNORE.replace("additive_change ignore", "additive_change allow")
+    assert not daily.run("2026-01-02", *models(after, policy, ", clustered_by (name)")).failures
+    for name in KINDS:
+        assert daily.rows(f"shop.{name}", "id, size, gone, new") == [(1, 1.5, 1, None)]
