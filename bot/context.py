@@ -24,7 +24,7 @@ from mergeplan.bot.git.call import BadCommit, CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.github.gateway import GitHub, GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.github.owners import owner_of
-from mergeplan.bot.github.turns import waiting
+from mergeplan.bot.github.turns import mark_waiting
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.progress import Recorder
 from mergeplan.bot.inbox.queue import Job
@@ -116,7 +116,7 @@ class BotContext:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.slots = PlannerSlots(self.settings.workers, waiting)
+        self.slots = PlannerSlots(self.settings.workers, mark_waiting)
 
     def is_only_owner(self, owner: str) -> bool:
         """Return True while no other owner's repositories are known."""

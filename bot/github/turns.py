@@ -11,7 +11,7 @@ WAITING = set[int]()  # the threads of this process that wait for a turn, or for
 
 
 @contextmanager
-def waiting() -> Iterator[None]:
+def mark_waiting() -> Iterator[None]:
     """Mark this thread as one that only waits for GitHub: another may work meanwhile."""
     WAITING.add(threading.get_ident())
     try:
@@ -69,7 +69,7 @@ class Turns:
 
     def _take_turn(self, first: bool, is_late: Callable[[], bool]) -> None:
         me = threading.get_ident()
-        with waiting(), self._changed:
+        with mark_waiting(), self._changed:
             self._count += 1
             ticket = Ticket(self._count, time.monotonic(), first, is_late)
             if self._holder != me:

@@ -10,7 +10,7 @@ import structlog
 
 from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
-from mergeplan.bot.github.turns import waiting
+from mergeplan.bot.github.turns import mark_waiting
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.projects import add_label, label_of
 from mergeplan.bot.pulls.due import Due, due_check_ends, is_progress, must_be_written, record_comment, what_is_due
@@ -71,7 +71,7 @@ class Shower:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._news.set()
-        with waiting():
+        with mark_waiting():
             self._thread.join()
 
     def wake(self, *, has_plan: bool = False) -> None:

@@ -99,11 +99,11 @@ def keep_columns(snapshot: Snapshot, old: Snapshot, *, is_copy: bool = False) ->
     changed = (name for name in (*stay, *gone) if name not in digests or (name in gone and not is_copy))
     digests |= {name: digest("forward-only", snapshot.version, "not returned", name)[:24] for name in changed}
     held_digests = tuple((name, digests[name]) for name in (*stay, *gone))
-    types = _kept_types(old, meaning, ignores=policy.on_destructive_change == "ignore")
+    types = _merge_types(old, meaning, ignores=policy.on_destructive_change == "ignore")
     return replace(snapshot, columns=(*stay, *gone), meaning=replace(meaning, held=held_digests, types=types))
 
 
-def _kept_types(old: Snapshot, meaning: Meaning, *, ignores: bool) -> tuple[tuple[str, str], ...]:
+def _merge_types(old: Snapshot, meaning: Meaning, *, ignores: bool) -> tuple[tuple[str, str], ...]:
     """Return the types of a table's columns; one that it would ignore if the new type were narrower may be unknown."""
     types, query_types = dict(old.meaning.types if old.meaning else ()), dict(meaning.types)
     if not ignores:

@@ -230,7 +230,8 @@ def has_captured_alias(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | N
         }
         risky = renamed & source_columns
         filters = [select.args[clause] for clause in ("having", "qualify") if select.args.get(clause)]
-        if risky and any(risky & (_bare_names(clause) | _output_names(clause)) for clause in filters):
+        outputs = {node.meta.get(OUTPUT) for clause in filters for node in clause.find_all(exp.Paren)}
+        if risky and (risky & outputs or any(risky & _bare_names(clause) for clause in filters)):
             return True
     return False
 
@@ -255,10 +256,6 @@ def excepts_fields(tree: exp.Expr) -> bool:
 
 def _excepted_names(tree: exp.Expr) -> list[exp.Expr]:
     return [name for star in tree.find_all(exp.Star) for name in star.args.get("except_") or ()]
-
-
-def _output_names(clause: exp.Expr) -> set[str]:
-    return {name for node in clause.find_all(exp.Paren) if (name := node.meta.get(OUTPUT))}
 
 
 def _bare_names(clause: exp.Expr) -> set[str]:
