@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 LATE_SECONDS = 10.0  # by which a write that shows no plan goes after those that do; it is never kept for longer
+LOOK_SECONDS = 0.1  # a plan that comes changes who is next, and wakes no one
 WAITING = set[int]()  # the threads of this process that wait for a turn, or for a thread that does
 
 
@@ -77,7 +78,7 @@ class Turns:
             # The rest is waited out before the turn is given: who goes first is settled at its end.
             while not self._is_mine(me, ticket):
                 held_by_other = self._holder not in (0, me)
-                self._changed.wait(None if held_by_other else self._seconds_until_free() or None)
+                self._changed.wait(None if held_by_other else self._seconds_until_free() or LOOK_SECONDS)
             if self._holder != me:
                 self._waiting.remove(ticket)
             self._holder = me

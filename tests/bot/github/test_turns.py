@@ -7,7 +7,7 @@ import threading
 import time
 from itertools import pairwise
 
-from mergeplan.bot.github.turns import Turns
+from mergeplan.bot.github.turns import Ticket, Turns
 from tests.bot.conftest import COLUMN, Bench, until
 
 REST = 0.05
@@ -76,6 +76,28 @@ def test_a_new_plan_goes_before_what_shows_none_also_if_it_comes_while_that_wait
         thread.join()
 
     assert order == ["b", "plan", "a"]
+
+
+def test_a_plan_that_comes_while_no_one_writes_is_seen_without_a_call() -> None:
+    """A late writer lets another go first, which has not looked yet; then its plan comes, and it is its turn itself."""
+    turns, looked, has_plan, wrote = Turns(REST), threading.Event(), threading.Event(), threading.Event()
+
+    def is_late() -> bool:
+        looked.set()
+        return not has_plan.is_set()
+
+    def write() -> None:
+        with turns.turn(is_late=is_late):
+            wrote.set()
+
+    with turns.turn():
+        threading.Thread(target=write, daemon=True).start()
+        until(lambda: len(turns._waiting) == 1, 10)
+        turns._waiting.append(Ticket(2, time.monotonic(), first=False, is_late=lambda: False))
+    assert looked.wait(10) and not wrote.wait(REST)
+
+    has_plan.set()
+    assert wrote.wait(10)
 
 
 def test_a_turn_in_which_nothing_was_written_costs_no_rest() -> None:
