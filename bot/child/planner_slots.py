@@ -10,7 +10,7 @@ from mergeplan.bot.child.planner_process import POLL_SECONDS
 
 
 class PlannerSlots:
-    """`waiting` surrounds each wait."""
+    """The places of a service; `waiting` surrounds each wait for one."""
 
     def __init__(self, workers: int, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self._workers = workers

@@ -54,8 +54,8 @@ class Pulls:
 
     def list_current(self, repository: str, also: Sequence[int] = ()) -> tuple[PullRecord, ...]:
         """Return the records that are neither closed nor promoted, and those with the other numbers."""
-        wanted = sa.or_(PULLS.c.state.not_in(OVER), PULLS.c.number.in_(also))
-        query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository, wanted).order_by(PULLS.c.number)
+        is_listed = sa.or_(PULLS.c.state.not_in(OVER), PULLS.c.number.in_(also))
+        query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository, is_listed).order_by(PULLS.c.number)
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
 

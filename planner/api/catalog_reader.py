@@ -50,7 +50,7 @@ class CatalogSnapshot:
 
     @cached_property
     def queries(self) -> tuple[CatalogQuery, ...]:
-        """What follows from each query: lineage and text, which take longest to make."""
+        """The lineage and the text of each query, which take longest to make."""
         return tuple(model.query for model in self.catalog.models.values())
 
     @property
@@ -104,7 +104,7 @@ class _ModelRows(Mapping[str, CatalogModelRow]):
 
 
 class _Reading(NamedTuple):
-    """What is read of the catalog: beside which environment, and if the queries are followed."""
+    """The parts of the catalog that are read: its environment, and if its queries are followed."""
 
     environment: str
     with_queries: bool

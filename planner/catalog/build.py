@@ -35,7 +35,7 @@ from mergeplan.planner.snapshot.environment import Environment
 
 @dataclass(frozen=True)
 class CatalogSources:
-    """What a catalog is made of, at one moment."""
+    """The sources of a catalog, at one moment."""
 
     project: Project
     environment: Environment

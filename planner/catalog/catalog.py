@@ -83,7 +83,7 @@ class DeployedTable:
 
 @dataclass(frozen=True)
 class CatalogQuery:
-    """What follows from the query of a model.
+    """The lineage and text of a model's query.
 
     `columns` is None when they are not known. `row_deciders` are the columns and the rows that decide which rows it
     has. `unfollowed` says why the query is not followed column by column, '' when it is.

@@ -109,9 +109,9 @@ def _merge_types(old: Snapshot, meaning: Meaning, *, ignores: bool) -> tuple[tup
     if not ignores:
         return meaning.types
     new_names = {*dict(meaning.columns)} - {*(old.columns or ())}
-    kept = {name: type_ for name, type_ in query_types.items() if name in new_names}
+    table_types = {name: type_ for name, type_ in query_types.items() if name in new_names}
     for name, type_ in types.items():
         query_type = query_types.get(name)
         if query_type is not None or name not in dict(meaning.columns):
-            kept[name] = query_type if query_type and is_wider(type_, query_type) else type_
-    return tuple(kept.items())
+            table_types[name] = query_type if query_type and is_wider(type_, query_type) else type_
+    return tuple(table_types.items())
