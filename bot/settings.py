@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     progress_seconds: float = Field(default=10.0, gt=0)  # at most one progress report in that time
     grace_seconds: float = Field(default=10.0, ge=0)  # between SIGTERM and SIGKILL of a child
     run_timeout_seconds: float = Field(default=6 * 3600, gt=0)
+    plan_timeout_seconds: float = Field(default=1800, gt=0)  # until a plan is shown; what it builds takes longer
     write_spacing_seconds: float = Field(default=1.0, ge=0)  # GitHub asks for a second between writes
     api_timeout_seconds: int = Field(default=20, gt=0)
     planner_command: tuple[str, ...] = ()  # JSON list; empty: this Python's own planner

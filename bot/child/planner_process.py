@@ -24,7 +24,7 @@ from mergeplan.bot.metrics import REFUTED
 from mergeplan.bot.results import KEPT, Kept, PlannerOutcome, read_outcome, select_lines
 from mergeplan.bot.settings import Settings
 from mergeplan.planner import file_note
-from mergeplan.planner.contract.lines import ErrorLine, RefutedLine
+from mergeplan.planner.contract.lines import ErrorLine, PlanLine, RefutedLine
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line, read_line
 from mergeplan.planner.errors import RequestError
@@ -61,6 +61,8 @@ ISOLATED_PYTHON = {"PYTHONNOUSERSITE": "1", "PYTHONSAFEPATH": "1"}  # for a plan
 POLL_SECONDS = 0.2
 SHUTDOWN = "shutdown"  # why a child is stopped when its job goes on elsewhere, or later
 OTHER_VERSION = "OtherVersion"  # the kind of the error that the planner speaks another version than the bot
+TOO_LONG = "It took too long."
+NO_PLAN = "It made no plan in the time of `MERGEPLAN_PLAN_TIMEOUT_SECONDS`."
 LINES_MOST = 20_000  # lines beyond this are not kept, the result excepted
 
 
@@ -148,7 +150,10 @@ def run_planner(
     printed: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     reader = threading.Thread(target=_read_into, args=(child, printed), name=f"{task.run_id}-reader", daemon=True)
     reader.start()
-    deadline = time.monotonic() + settings.run_timeout_seconds
+    began = time.monotonic()
+    seconds, timeout_text = settings.run_timeout_seconds, TOO_LONG
+    if task.arguments[:1] == ("plan",) and settings.plan_timeout_seconds < seconds:
+        seconds, timeout_text = settings.plan_timeout_seconds, NO_PLAN
     lines: list[Kept] = []
     home = _build_path_pattern(str(settings.home.resolve()))  # a path of the server's is nobody's business on GitHub
     stopped, polled_at = "", 0.0
@@ -156,9 +161,11 @@ def run_planner(
         while (line := _next_line(printed)) is not None:
             if line:
                 _handle_line(home.sub("MERGEPLAN_HOME", line), lines, on_event)
+                if lines and isinstance(lines[-1], PlanLine):
+                    seconds, timeout_text = settings.run_timeout_seconds, TOO_LONG
             if time.monotonic() - polled_at < POLL_SECONDS:
                 continue
-            stopped = should_stop() or ("It took too long." if time.monotonic() > deadline else "")
+            stopped = should_stop() or (timeout_text if time.monotonic() > began + seconds else "")
             polled_at = time.monotonic()
             if stopped:
                 break

@@ -11,7 +11,15 @@ from urllib.parse import quote
 
 import pytest
 
-from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, child_environment, planner_argv, run_planner
+from mergeplan.bot.child.planner_process import (
+    NO_PLAN,
+    SHUTDOWN,
+    Finished,
+    Task,
+    child_environment,
+    planner_argv,
+    run_planner,
+)
 from mergeplan.bot.settings import Settings
 from tests.bot.conftest import SHOP
 
@@ -70,6 +78,21 @@ def child_that_prints(tmp_path: Path, *lines: dict[str, object]) -> Finished:
     return run_planner(
         settings, task, on_start=lambda pid, born: None, on_event=lambda line: None, should_stop=lambda: ""
     )
+
+
+@pytest.mark.parametrize("has_plan", [False, True])
+def test_a_planner_without_a_plan_is_ended_and_one_that_builds_goes_on(tmp_path: Path, has_plan: bool) -> None:
+    plan = json.dumps({"event": "plan", "plan": {"id": "p1", "environment": "dev"}}) if has_plan else ""
+    script = f"import time; print({plan!r}, flush=True); time.sleep({2.5 if has_plan else 60})"
+    command = (sys.executable, "-c", script)
+    settings = Settings(home=tmp_path, planner_command=command, plan_timeout_seconds=2, grace_seconds=0)
+    task = Task(("plan",), tmp_path, SHOP, "run-1")
+
+    ended = run_planner(
+        settings, task, on_start=lambda pid, born: None, on_event=lambda line: None, should_stop=lambda: ""
+    )
+
+    assert ended.stopped == ("" if has_plan else NO_PLAN)
 
 
 @pytest.mark.parametrize("is_fork", [False, True])
