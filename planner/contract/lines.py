@@ -50,7 +50,7 @@ class TestLine(Data):
 
 
 class PlanLine(Data):
-    """The plan stands; nothing is done yet."""
+    """The plan is made; nothing is done yet. It comes twice if Spark has to compare queries: before that and after."""
 
     event: Literal["plan"] = "plan"
     version: Version = VERSION

@@ -71,6 +71,7 @@ from mergeplan.planner.session.use_cases.planning import estimate_costs, save_pl
 from mergeplan.planner.session.use_cases.run import RunResult, compute_due_models
 from mergeplan.planner.session.use_cases.table_diff import table_diffs
 from mergeplan.planner.session.use_cases.unit_tests import TestReport, run_tests
+from mergeplan.planner.session.witness.checking import add_checks
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 from mergeplan.planner.state.passed.audit_results import LISTED
@@ -202,7 +203,7 @@ class Session(Opened):
         plan_options = replace(plan_options, execution_time=plan_options.execution_time or self._execution_time)
         with self._begin_call(on_event, at=plan_options.execution_time) as work:
             plan_options = check_options(work, plan_options)
-            planned = prepare_plan(work, plan_options)
+            planned = add_checks(work, plan_options, prepare_plan(work, plan_options))
             if plan_options.refresh or work.has_engine or work.is_warm:
                 planned = add_drift_warnings(work, planned, describe=plan_options.refresh)
                 planned = add_declaration_warnings(work, planned)

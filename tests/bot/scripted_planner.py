@@ -265,6 +265,7 @@ def plan(name: str) -> None:
         for each in found:
             each["intervals"] = [] if each["table"] in built else each["intervals"]
     shown = show_plan(name, state, now, found) | {"not_selected": left}
+    compare(name, shown)
     say("plan", plan=shown)
     if "--auto-apply" not in sys.argv:
         say("result", ok=True, plan=shown, applied=False)
@@ -272,6 +273,19 @@ def plan(name: str) -> None:
     wait(name)
     fail_where_wanted(name, found)
     apply(name, shown, now)
+
+
+def compare(name: str, shown: dict[str, Any]) -> None:
+    """Tells the plan before Spark has checked it, and waits, while a knob says so."""
+    if knobs().get("comparing") != name.split("_")[0]:
+        return
+    for model in shown["models"]:
+        model["checked"] = {"state": "unchecked", "detail": "the comparison is running"}
+    say("plan", plan=shown)
+    while knobs().get("comparing") == name.split("_")[0]:
+        time.sleep(0.05)
+    for model in shown["models"]:
+        model["checked"] = {"state": "agrees", "detail": ""}
 
 
 def apply(name: str, shown: dict[str, Any], now: dict[str, str]) -> None:

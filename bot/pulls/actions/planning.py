@@ -50,19 +50,27 @@ class PlanEvents:
         self._update = update
         self._shower = shower
         self._seconds = seconds
+        self._plan_id = ""
         self._shown_at = time.monotonic()
 
     def handle_line(self, line: Line) -> None:
         if isinstance(line, PlanLine):
-            log.info("plan_read", plan=line.plan.id)
-            self._update_record(
-                partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text()), has_plan=True
-            )
+            self._store_plan(line)
         elif isinstance(line, StageLine) and line.spark_ui:
             self._update_record(partial(set_spark_ui, address=line.spark_ui))
         elif isinstance(line, BatchLine) and time.monotonic() - self._shown_at > self._seconds:
             progress = f"`{line.model}`: batch {line.index} of {line.of}."
             self._update_record(partial(report_progress, progress=progress))
+
+    def _store_plan(self, line: PlanLine) -> None:
+        """Store the plan; one that comes again, checked by Spark, is shown with the next change."""
+        transition = partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text())
+        if line.plan.id == self._plan_id:
+            self._update(transition)
+            return
+        log.info("plan_read", plan=line.plan.id)
+        self._plan_id = line.plan.id
+        self._update_record(transition, has_plan=True)
 
     def _update_record(self, transition: Transition, *, has_plan: bool = False) -> None:
         self._shown_at = time.monotonic()

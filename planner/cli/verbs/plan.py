@@ -15,11 +15,12 @@ from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.costs import CostLimit
+from mergeplan.planner.plan.costs import CostLimit, Estimate
 from mergeplan.planner.plan.stages import build_stages
 from mergeplan.planner.session.options import PlanOptions, categories
 from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, renew_expiry
 from mergeplan.planner.session.use_cases.planning import estimate_costs, save_plan
+from mergeplan.planner.session.witness.checking import add_checks
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import parse_environment_name
 
@@ -170,12 +171,11 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
             out.diffs = not handling.no_diff
         planned = _add_drift(work, prepare_plan(work, plan_options), plan_options)
         if handling.explain:
-            return _explain_plan(work, out, planned)
+            return _explain_plan(work, out, add_checks(work, plan_options, planned))
         checked = not planned.blockers and (handling.auto_apply or work.has_engine)
         if checked:
             _check_queries(work, planned)
-        costs = estimate_costs(work, planned)
-        out.plan(planned, costs)
+        planned, costs = _show_checked(work, out, planned, plan_options)
         if planned.is_empty or planned.blockers:
             return _nothing_to_apply(work, out, planned, plan_options, handling)
         save_plan(work, planned, plan_options)
@@ -198,6 +198,21 @@ def _as_configured(work: Workspace, handling: Handling) -> Handling:
         no_diff=config.no_diff or handling.no_diff,
         auto_apply=handling.auto_apply or (config.auto_apply and not handling.no_prompts),
     )
+
+
+def _show_checked(
+    work: Workspace, out: Output, unchecked: Plan, options: PlanOptions
+) -> tuple[Plan, Mapping[str, Estimate]]:
+    """Show the plan when Spark has checked it, and return it with its costs; a program also gets it before that."""
+    costs = estimate_costs(work, unchecked)
+    if isinstance(out, Terminal):
+        checked = add_checks(work, options, unchecked)
+    else:
+        checked = add_checks(work, options, unchecked, lambda plan: out.plan(plan, costs))
+    if checked.id != unchecked.id:
+        costs = estimate_costs(work, checked)
+    out.plan(checked, costs)
+    return checked, costs
 
 
 def _explain_plan(work: Workspace, out: Output, new_plan: Plan) -> int:

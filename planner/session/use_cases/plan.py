@@ -22,7 +22,6 @@ from mergeplan.planner.session.unopened import plan_refusals
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.use_cases.lint import check_rules
 from mergeplan.planner.session.use_cases.planning import check_request, load_request, make_plan, rebuild_saved_plan
-from mergeplan.planner.session.witness.checking import add_checks
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, view_changes
 from mergeplan.planner.state.environments import HistoryAction
@@ -39,7 +38,7 @@ def check_options(work: Workspace, options: PlanOptions) -> PlanOptions:
 def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
     """Make the plan if the linter's rules hold and the unit tests pass; raise ProjectErrors or MergeplanError.
 
-    A wrong project or request is reported before Spark is started.
+    A wrong project or request is reported before Spark is started. What the plan keeps is not yet checked by Spark.
     """
     if options.strict:
         work.project.refused.check()
@@ -58,7 +57,7 @@ def prepare_plan(work: Workspace, options: PlanOptions) -> Plan:
     if work.external_tables or work.undescribed_tables or work.incomplete_tables:
         planned = make_plan(work, options, work.models)
         planned = replace(planned, warnings=(*planned.warnings, *_find_missing_tables(work, planned)))
-    return add_checks(work, options, planned)
+    return planned
 
 
 def _find_missing_tables(work: Workspace, plan: Plan) -> Iterator[Blocker]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -25,6 +25,7 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 NO_SPARK = "no Spark was running"
+COMPARING = "the comparison is running"
 NO_PLANS = "a Spark Connect server shows no plans: a local Spark checks it when it is applied"
 NO_JVM = "a Spark Connect server shows no plans, and no local Spark can be started"
 
@@ -44,12 +45,24 @@ def make_checked_plan(
             return plan
 
 
-def add_checks(work: Workspace, options: PlanOptions, plan: Plan) -> Plan:
-    """Return the plan checked by a Spark that runs already; make it again if Spark disagrees with the rules."""
+def add_checks(
+    work: Workspace, options: PlanOptions, plan: Plan, show_unchecked: Callable[[Plan], object] = lambda _plan: None
+) -> Plan:
+    """Return the plan checked by a Spark that runs already; make it again if Spark disagrees with the rules.
+
+    `show_unchecked` gets the plan before Spark compares anything, which can take seconds.
+    """
+    claims = () if options.restate else claims_of(plan)
+    if not claims:
+        return plan
     if not (work.has_engine or work.is_warm):
-        return mark_unchecked(plan)
+        return _mark_unchecked(plan, claims, NO_SPARK)
+    show_unchecked(_mark_unchecked(plan, claims, COMPARING))
     checked, agreed = check_plan(work, plan, may_start=False)
-    return checked if agreed else make_checked_plan(work, options, work.models, may_start=False)
+    if agreed:
+        return checked
+    remade = make_checked_plan(work, options, work.models, may_start=False)
+    return replace(remade, warnings=tuple(dict.fromkeys((*remade.warnings, *plan.warnings))))
 
 
 def check_plan(work: Workspace, plan: Plan, *, may_start: bool) -> tuple[Plan, bool]:
@@ -63,8 +76,7 @@ def check_plan(work: Workspace, plan: Plan, *, may_start: bool) -> tuple[Plan, b
     try:
         checks = Inquiry(work, plan, may_start).check_claims(claims)
     except PlansNotShownError:
-        unchecked = Check(CheckState.UNCHECKED, NO_JVM if may_start else NO_PLANS)
-        return replace(plan, checks={claim.model: unchecked for claim in claims}), True
+        return _mark_unchecked(plan, claims, NO_JVM if may_start else NO_PLANS), True
     denied = {claim.key: (claim.model, _refutation_reason(checks[claim.model])) for claim in claims}
     denied = {key: (model, reason) for key, (model, reason) in denied.items() if reason}
     if denied:
@@ -74,8 +86,8 @@ def check_plan(work: Workspace, plan: Plan, *, may_start: bool) -> tuple[Plan, b
     return replace(plan, checks=checks), not denied
 
 
-def mark_unchecked(plan: Plan) -> Plan:
-    return replace(plan, checks={claim.model: Check(CheckState.UNCHECKED, NO_SPARK) for claim in claims_of(plan)})
+def _mark_unchecked(plan: Plan, claims: Sequence[Claim], reason: str) -> Plan:
+    return replace(plan, checks={claim.model: Check(CheckState.UNCHECKED, reason) for claim in claims})
 
 
 def _refutation_reason(check: Check) -> str:

@@ -45,6 +45,19 @@ def test_a_github_that_takes_no_check_holds_no_plan_up(bench: Bench) -> None:
     assert set(bench.conclusions(bench.head(number)).values()) == {"success"}
 
 
+def test_a_plan_is_shown_while_spark_still_checks_it(bench: Bench) -> None:
+    bench.knobs(comparing="pr")
+    number = bench.open(COLUMN)
+    until(lambda: "(the comparison is running)" in bench.plan(number), what="the plan")
+    assert bench.record(number).state is PullState.PLANNING
+    bench.knobs()
+    bench.idle()
+
+    assert "\nChecked by Spark:" in bench.plan(number)
+    assert "Not checked by Spark" not in bench.plan(number)
+    assert set(bench.conclusions(bench.head(number)).values()) == {"success"}
+
+
 def test_the_checks_of_a_commit_are_looked_for_once(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()

@@ -67,6 +67,20 @@ def test_with_json_there_are_only_json_lines_and_the_last_is_the_result(shop: Sh
     assert result["plan"]["blockers"] == []
 
 
+def test_a_program_gets_the_plan_before_spark_has_checked_it(shop: Shop) -> None:
+    mergeplan = shop(**SMALL, reader=READER)
+    promote(mergeplan)
+    mergeplan.write("models/total.sql", THREE)
+
+    ran = mergeplan("plan", "dev", "--no-prompts", "--refresh", "--output", "json", *AT)
+
+    shown = [line["plan"] for line in ran.lines if line["event"] == "plan"]
+    first, last = ({model["name"]: model["checked"] for model in plan["models"]} for plan in shown)
+    assert first["shop.reader"] == {"state": "unchecked", "detail": "the comparison is running"}
+    assert last["shop.reader"]["state"] == "agrees"
+    assert shown[0]["id"] == shown[1]["id"] == ran.result["plan"]["id"]
+
+
 def test_explain_tells_what_would_be_done_and_does_none_of_it(shop: Shop, engine: SparkEngine) -> None:
     mergeplan = shop(**SMALL)
 
