@@ -1,7 +1,8 @@
 """SQLMesh's applies beside ours, on the same Spark: the same models are built, one is edited in `dev`, and promoted.
 
 Whole commands are measured: Python, Java, and what these start. SQLMesh's state is a DuckDB, ours a SQLite. SQLMesh
-opens a Hive metastore (here on Derby), and so does ours; the last columns are ours with its embedded catalog.
+opens a Hive metastore (here on Derby), and so does ours; `embedded` is ours with its embedded catalog, and `by hand` a
+script that creates the tables and views with Spark's own settings of Java (`hand_written`).
 
     make bench-peer-apply                          installs SQLMesh into a virtual environment of its own
     python -m benchmarks.peer_apply SQLMESH [DAG]  only cases with one of these words in their name
@@ -13,7 +14,7 @@ import ctypes
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -22,7 +23,9 @@ from benchmarks.quickstart import SUBREAPER, Taken, measure_command
 from mergeplan.planner.engine.spark.process.archive_maker import main as make_archive
 
 ROUNDS = 3
+ROOT = Path(__file__).parent.parent
 OURS = (sys.executable, "-m", "mergeplan")
+BY_HAND = (sys.executable, "-m", "benchmarks.hand_written")
 PLAN = ("--auto-apply", "--no-prompts", "--skip-tests")
 CONFIG = """\
 gateways:
@@ -62,6 +65,11 @@ def models_of(case: str) -> dict[str, str]:
     return files
 
 
+def query_of(text: str) -> str:
+    """Return the query of a model's file."""
+    return text.partition(";\n")[2]
+
+
 def write_project(folder: Path, case: str, *, peer: bool, hive: bool) -> Path:
     """Write a project; return the file that is edited."""
     (folder / "models").mkdir(parents=True)
@@ -83,13 +91,18 @@ def run_project(command: tuple[str, ...], folder: Path, edited: Path) -> Iterato
     yield "promoted to prod", measure_command((*command, "plan", *PLAN), folder, environment)
 
 
+def format_taken(taken: Sequence[float]) -> str:
+    return f"{taken[0]:>9.1f}{taken[1]:>7.1f}"
+
+
 def main(sqlmesh: str, words: list[str]) -> None:
     """Print seconds on the clock and CPU seconds, medians, and the ratios to SQLMesh's."""
     ctypes.CDLL(None).prctl(SUBREAPER, 1)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     make_archive()  # a first Spark would make it in the background of what is measured
     sides = {"SQLMesh": (sqlmesh,), "mergeplan": OURS, "embedded": OURS}
-    print(f"{'':<30}{'SQLMesh':>16}{'mergeplan':>16}{'ratio':>14}{'embedded':>18}   seconds on the clock, CPU seconds")
+    columns = f"{'SQLMesh':>16}{'mergeplan':>16}{'ratio':>14}{'embedded':>18}{'by hand':>16}"
+    print(f"{'':<30}{columns}   seconds on the clock, CPU seconds")
     with tempfile.TemporaryDirectory() as name:
         for case in ("20 tables", "a DAG of 50 tables", "365 days"):
             if words and not any(word in case for word in words):
@@ -101,12 +114,16 @@ def main(sqlmesh: str, words: list[str]) -> None:
                     edited = write_project(folder, case, peer=side == "SQLMesh", hive=side != "embedded")
                     for what, taken in run_project(command, folder, edited):
                         results.setdefault(what, {}).setdefault(side, []).append(taken)
+                folder = Path(name) / f"hand{number}{case.replace(' ', '')}"
+                write_project(folder, case, peer=True, hive=True)
+                taken = measure_command((*BY_HAND, case, str(folder)), folder, {**os.environ, "PYTHONPATH": str(ROOT)})
+                results["all built"].setdefault("by hand", []).append(taken)
             for what, runs in results.items():
                 middle = {side: [median(part) for part in zip(*values, strict=True)] for side, values in runs.items()}
-                theirs, ours, embedded = middle.values()
+                theirs, ours, *others = middle.values()
                 ratios = " ".join(f"{one / other:5.2f} x" for one, other in zip(ours, theirs, strict=True))
-                columns = "".join(f"{seconds:>9.1f}{cpu:>7.1f}" for seconds, cpu in (theirs, ours))
-                print(f"{case + ', ' + what:<36}{columns}  {ratios}{embedded[0]:>9.1f}{embedded[1]:>7.1f}", flush=True)
+                rest = "".join(map(format_taken, others))
+                print(f"{case + ', ' + what:<36}{format_taken(theirs)}{format_taken(ours)}  {ratios}{rest}", flush=True)
 
 
 if __name__ == "__main__":
