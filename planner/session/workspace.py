@@ -246,7 +246,8 @@ class Workspace:
 
         followed = FollowedModels(graph_of(models), self.shapes)
         readers = (model for model in models.values() if opened & {*model.depends_on})
-        unknown = (model for model in readers if followed[model.name].columns is None or followed[model.name].why_not)
+        unknown = [model for model in readers if followed[model.name].columns is None or followed[model.name].why_not]
+        self.lookups.keep()  # a plan without changes analyses nothing else
         return frozenset(name for model in unknown for name in model.depends_on if name in opened)
 
     @cached_property

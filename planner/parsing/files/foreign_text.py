@@ -11,6 +11,7 @@ STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 _MACRO = re.compile(r"@[{'\w]")
 _FORMATS = "avro|binaryfile|csv|delta|iceberg|json|orc|parquet|text|xml"
 _FILES = re.compile(rf"(?<![\w`.])`?(?:{_FORMATS})`?\s*\.\s*`([^`/]*+/[^`]*+)`", re.IGNORECASE)
+_BEGINS_WITH_WORD = re.compile(r"(?:[\s;]++|--[^\n\\]*+\n)*+[^\W\d]")  # as most queries: they need no tokens
 _LONGEST = 20
 
 
@@ -31,7 +32,7 @@ def find_files(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    return not _without_constants(text).strip(" \n;")
+    return not _BEGINS_WITH_WORD.match(text) and not _without_constants(text).strip(" \n;")
 
 
 def without_end(text: str) -> str:

@@ -11,7 +11,10 @@ from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.plan.change import Category, Change
+from mergeplan.planner.semantics.columns import _analyze_query
 from mergeplan.planner.session.session import Session
+from mergeplan.planner.session.settings import SessionSettings
+from tests.planner.cli.conftest import TODAY, Lent
 from tests.planner.shop import ALONE
 from tests.sampling import prove_rest
 
@@ -79,3 +82,20 @@ def test_a_column_that_is_not_declared_may_be_read_by_its_name(
 
     assert change.category is Category.BREAKING
     assert engine.fetch("SELECT id, k FROM shop.m").rows == ((1, 9),)
+
+
+def test_a_plan_without_changes_analyses_a_query_over_a_table_declared_in_part_once(
+    session: Session, tmp_path: Path, engine: SparkEngine
+) -> None:
+    """After an update of mergeplan, or on another machine, each plan would do it again."""
+    write_models(tmp_path, OPEN, m="SELECT id, a FROM raw.t")
+    session.plan("prod").apply()
+    settings = SessionSettings(tmp_path, cache=tmp_path / "empty", open_engine=lambda *_: Lent(engine))
+    misses = []
+    for _ in range(2):
+        _analyze_query.cache_clear()
+        with Session(settings, TODAY) as new:
+            assert new.plan("prod").decision.is_empty
+        misses.append(_analyze_query.cache_info().misses)
+
+    assert misses == [1, 0]
