@@ -85,16 +85,13 @@ class Workspace:
 
     def begin(self, now: datetime, on_event: Emit, *, only_looks: bool = False) -> None:
         """Begin another use case: read files again, and search again for what a crash left half promoted."""
-        self._let_go_of_lost_spark()
+        if self._engine is not None and self._engine.is_lost:
+            engine, self._engine = self._engine, None
+            engine.close()
         self.turn_to(now)
         self.on_event, self.only_looks, self.about = on_event, only_looks, frozenset()
         self.recovered, self._settled, self.began_at = (), False, datetime.now(UTC)
         self.cancellation.forget()
-
-    def _let_go_of_lost_spark(self) -> None:
-        if self._engine is not None and self._engine.is_lost:
-            engine, self._engine = self._engine, None
-            engine.close()
 
     def turn_to(self, now: datetime) -> None:
         self.now = now

@@ -86,17 +86,14 @@ def edit_issue(site: Site, repo: Repository, item: Issue, sender: str, body: Jso
             changes[field] = {"from": getattr(item, field)}
             setattr(item, field, body[field])
     if isinstance(item, PullRequest) and body.get("base") not in (None, item.base_ref):
-        changes["base"] = _rebase_onto(site, repo, item, body["base"])
+        base = body["base"]
+        sha = repos.list_refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
+        if sha is None or item.state != "open":
+            raise field_error("PullRequest", "base", "base is not a branch", "invalid")
+        changes["base"] = pushes.change_base(site, repo, item, base)
     item.updated_at = now()
     if changes and isinstance(item, PullRequest):
         webhooks.pull_request(site, repo, item, "edited", sender, {"changes": changes})
-
-
-def _rebase_onto(site: Site, repo: Repository, pull: PullRequest, base: str) -> Json:
-    sha = repos.list_refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
-    if sha is None or pull.state != "open":
-        raise field_error("PullRequest", "base", "base is not a branch", "invalid")
-    return pushes.change_base(site, repo, pull, base)
 
 
 def close_issue(site: Site, repo: Repository, item: Issue, sender: str) -> None:
