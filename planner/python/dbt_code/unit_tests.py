@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date
 from typing import Any
 
@@ -68,3 +69,20 @@ def _plain_data(value: Any) -> Any:
 
 def _plain_cell(value: Any) -> Any:
     return str(value) if isinstance(value, date) else value
+
+
+@contextmanager
+def call_node(text: str, config: Any, manifest: Any) -> Iterator[Any]:
+    """Yield a node of dbt with this text, which the manifest has within the context only."""
+    from dbt.parser.manifest import process_node
+    from dbt.parser.sql import SqlBlockParser
+
+    before = set(manifest.nodes)
+    try:
+        parser = SqlBlockParser(project=config, manifest=manifest, root_project=config)
+        node = parser.parse_remote(text, "mergeplan_unit_test")
+        process_node(config, manifest, node)
+        yield node
+    finally:
+        for name in set(manifest.nodes) - before:
+            del manifest.nodes[name]
