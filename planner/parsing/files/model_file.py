@@ -16,8 +16,8 @@ from sqlglot.tokenizer_core import Token
 
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
-from mergeplan.planner.model.change_policy import ChangePolicy
 from mergeplan.planner.model.checks import Checks
+from mergeplan.planner.model.incremental import ChangePolicy
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.metadata import Metadata
 from mergeplan.planner.model.model import PROPERTIES, Audit, Model
