@@ -33,7 +33,9 @@ def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequ
         raise field_error("PullRequest", "head", "head is not a branch", "invalid")
     if base_sha is None:
         raise field_error("PullRequest", "base", "base is not a branch", "invalid")
-    _refuse_second(repo, source, branch, base)
+    for pull in repo.pulls:
+        if (pull.state, pull.head_repository, pull.head_ref, pull.base_ref) == ("open", source.full_name, branch, base):
+            raise field_error("PullRequest", "head", f"A pull request already exists for {source.owner}:{branch}.")
     pull = PullRequest(
         id=site.state.next_id(),
         number=next_number(repo),
@@ -70,12 +72,6 @@ def _find_source(site: Site, repo: Repository, head: str) -> tuple[Repository, s
     if owner:
         raise field_error("PullRequest", "head", "head is not in a fork of this repository", "invalid")
     return repo, branch
-
-
-def _refuse_second(repo: Repository, source: Repository, branch: str, base: str) -> None:
-    for pull in repo.pulls:
-        if (pull.state, pull.head_repository, pull.head_ref, pull.base_ref) == ("open", source.full_name, branch, base):
-            raise field_error("PullRequest", "head", f"A pull request already exists for {source.owner}:{branch}.")
 
 
 def edit_issue(site: Site, repo: Repository, item: Issue, sender: str, body: Json) -> None:
