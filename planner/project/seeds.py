@@ -43,7 +43,11 @@ def load_seed(root: Path, model: Model) -> Model:
     assert model.seed is not None
     records = _read_records(root, model, model.locate("path", in_block=True))
     header = tuple(str(cell) for cell in next(records))
-    _check_header(model, header)
+    for column in model.columns:
+        if column.name not in header:
+            hint = did_you_mean(column.name, header)
+            message = f"The header has no column `{column.name}` that {model.place} declares."
+            raise ProjectError(message, place=Place(model.seed.path, 1), hint=hint)
     fits = [{name for name, _ in _INFERRED} | {"whole"} for _ in header]
     rows = []
     for row in records:
@@ -145,15 +149,6 @@ def _read_header(row: list[str], place: Place) -> tuple[str, ...]:
         if header.count(name) > 1:
             raise ProjectError(f"The column `{name}` occurs twice in the header.", place=place)
     return header
-
-
-def _check_header(model: Model, header: tuple[str, ...]) -> None:
-    assert model.seed is not None
-    for column in model.columns:
-        if column.name not in header:
-            hint = did_you_mean(column.name, header)
-            message = f"The header has no column `{column.name}` that {model.place} declares."
-            raise ProjectError(message, place=Place(model.seed.path, 1), hint=hint)
 
 
 def _narrow_types(fits: list[set[str]], row: Cells) -> None:
