@@ -14,7 +14,7 @@ LAKEHOUSE := tests/planner/test_kinds_by_format.py tests/planner/test_forward_ki
 	tests/planner/test_null_keys.py \
 	tests/planner/test_history_lives.py tests/planner/test_history_from_scratch.py tests/planner/cli/test_drift.py \
 	tests/planner/test_column_names.py tests/planner/tables/test_writing.py tests/planner/tables/test_overwrite.py tests/planner/tables/test_self_reference.py \
-	tests/planner/engine/spark/test_engine.py tests/planner/engine/spark/test_table_facts.py tests/planner/engine/spark/test_schemas.py \
+	tests/planner/engine/spark/test_engine.py tests/planner/engine/spark/test_spark_tables.py tests/planner/engine/spark/test_schemas.py \
 	tests/planner/engine/spark/test_interrupted.py tests/planner/engine/spark/connect/test_reattach.py \
 	tests/planner/engine/formats tests/planner/session/test_table_formats.py tests/planner/apply/promotion/test_view_switch.py \
 	tests/planner/apply/test_old_versions_by_format.py tests/planner/apply/test_unit_tests.py tests/planner/cli/verbs/test_run_unchanged.py \

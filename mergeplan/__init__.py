@@ -21,7 +21,7 @@ HOMES = {
     "mergeplan.planner.session.results": ("Difference", "LineageView", "SessionPlan"),
     "mergeplan.planner.session.session": ("Session",),
     "mergeplan.planner.session.opening": ("open",),
-    "mergeplan.planner.session.scheduling.reading": ("read_schedule",),
+    "mergeplan.planner.session.scheduling.schedule": ("read_schedule",),
 }  # fmt: skip
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mergeplan.planner.session.results import Difference as Difference
     from mergeplan.planner.session.results import LineageView as LineageView
     from mergeplan.planner.session.results import SessionPlan as SessionPlan
-    from mergeplan.planner.session.scheduling.reading import read_schedule as read_schedule
+    from mergeplan.planner.session.scheduling.schedule import read_schedule as read_schedule
     from mergeplan.planner.session.session import Session as Session
 else:
     __all__ = sorted(name for names in HOMES.values() for name in names)

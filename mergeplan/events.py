@@ -8,6 +8,7 @@ from mergeplan.planner.apply.events import ClaimRefuted as ClaimRefuted
 from mergeplan.planner.apply.events import Compared as Compared
 from mergeplan.planner.apply.events import EnvironmentAwaited as EnvironmentAwaited
 from mergeplan.planner.apply.events import EnvironmentTouched as EnvironmentTouched
+from mergeplan.planner.apply.events import Event as Event
 from mergeplan.planner.apply.events import ModelFailed as ModelFailed
 from mergeplan.planner.apply.events import ModelLate as ModelLate
 from mergeplan.planner.apply.events import ModelSkipped as ModelSkipped
@@ -28,7 +29,6 @@ from mergeplan.planner.apply.events import TableDropped as TableDropped
 from mergeplan.planner.apply.events import ViewDropped as ViewDropped
 from mergeplan.planner.apply.events import ViewSwapped as ViewSwapped
 from mergeplan.planner.session.events import Due as Due
-from mergeplan.planner.session.events import Event as Event
 from mergeplan.planner.session.events import Linted as Linted
 from mergeplan.planner.session.events import Revised as Revised
 from mergeplan.planner.session.events import SparkStarted as SparkStarted

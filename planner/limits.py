@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
 
 from mergeplan.planner.errors import ProjectError
 
@@ -47,7 +46,7 @@ def _limit_time(seconds: float) -> Iterator[None]:
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         if armed:
-            _raise_time_up()
+            raise _TimeUp
 
     try:
         old_handler = signal.signal(signal.SIGVTALRM, stop)
@@ -63,10 +62,6 @@ def _limit_time(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, old_handler)
         if timer_delay:
             signal.setitimer(signal.ITIMER_VIRTUAL, timer_delay, timer_interval)
-
-
-def _raise_time_up() -> NoReturn:
-    raise _TimeUp
 
 
 @contextmanager

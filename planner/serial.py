@@ -102,7 +102,8 @@ def _build_reader(kind: Any) -> Callable[[Json], Any]:
     """Return the reader of one type; cached, because type hints are slow to resolve."""
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return _optional_reader(arguments)
+        (optional,) = (_build_reader(argument) for argument in arguments if argument is not type(None))
+        return lambda data: None if data is None else optional(data)
     if origin is tuple:
         return _tuple_reader(arguments)
     if origin is frozenset:
@@ -120,12 +121,6 @@ def _build_reader(kind: Any) -> Callable[[Json], Any]:
     if kind in SCALARS:
         return lambda data: _check_scalar(kind, data)
     raise TypeError(f"{kind} cannot be read from JSON")
-
-
-def _optional_reader(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
-    (kind,) = (argument for argument in arguments if argument is not type(None))
-    inner = _build_reader(kind)
-    return lambda data: None if data is None else inner(data)
 
 
 def _tuple_reader(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:

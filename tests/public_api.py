@@ -51,7 +51,7 @@ def python_lines() -> Iterator[str]:
 
 
 def event_lines() -> Iterator[str]:
-    for kind in sorted(typing.get_args(mergeplan.events.Event), key=lambda kind: kind.__name__):
+    for kind in sorted(mergeplan.events.Event.__subclasses__(), key=lambda kind: kind.__name__):
         yield from class_lines(kind)
 
 

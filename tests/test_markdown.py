@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from markdown_it import MarkdownIt
 
-from mergeplan.airflow.task_doc import write_model_doc
+from mergeplan.airflow.graph import write_model_doc
 from mergeplan.markdown import code_block, code_span
 from mergeplan.planner.contract.schedule import ScheduledAudit
 from tests.airflow.graphs import graph, model

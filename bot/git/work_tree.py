@@ -106,7 +106,8 @@ class WorkTree:
         texts = {path: entry for path, entry in entries.items() if entry.mode != SUBMODULE}
         objects.need(entry.oid for entry in texts.values())
         for path, entry in entries.items():
-            _check_path(path)
+            if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
+                raise BadCommit("The commit holds a path that no file may have.", path)
             if entry.mode == SUBMODULE:
                 (self.place / path).mkdir(parents=True, exist_ok=True)
                 self._notes[path] = _Note(entry, ())
@@ -135,11 +136,6 @@ def claim_slot(place: Path) -> Slot | None:
     except Timeout:
         return None
     return Slot(WorkTree(place), lock)
-
-
-def _check_path(path: str) -> None:
-    if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
-        raise BadCommit("The commit holds a path that no file may have.", path)
 
 
 def _write_file(file: Path, entry: Entry, content: bytes) -> tuple[int, ...]:

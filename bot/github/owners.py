@@ -7,7 +7,7 @@ or removed is found out when a call is refused, and again when it works.
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -232,7 +232,11 @@ class Owners:
             self.refused = str(error) if error.status in (401, 403, 404) else ""
             raise
         self.refused = ""
-        self._note_absent(installations)
+        installed_owners = {installation.owner for installation in installations}
+        with self._lock:
+            gone = [owner for owner in self._states if owner not in installed_owners]
+        for owner in gone:
+            self.forget(owner)
         for installation in installations:
             if installation.state == "suspended":
                 self._suspension_error(installation.owner, installation.installation)
@@ -325,13 +329,6 @@ class Owners:
                 self._states[owner] = OwnerState(owner, installation, state, _now_text(), why)
                 log.warning("owner_in_trouble", owner=owner, installation=installation, state=state, why=why)
         return OwnerUnavailable(owner, state, f"{owner}: {why}", status)
-
-    def _note_absent(self, installations: Iterable[OwnerState]) -> None:
-        installed_owners = {installation.owner for installation in installations}
-        with self._lock:
-            gone = [owner for owner in self._states if owner not in installed_owners]
-        for owner in gone:
-            self.forget(owner)
 
 
 def owner_of(repository: str) -> str:

@@ -12,7 +12,7 @@ from mergeplan.bot.readers.impact import ReaderSummary
 from mergeplan.bot.records import AFTER_MERGE, Prod, PullRecord, PullState
 from mergeplan.bot.report.comment import ROWS_SHOWN, facts_line
 from mergeplan.bot.report.markdown import NAMES, category_of
-from mergeplan.bot.report.models import SEVERE, Site, computation_words, table_words, why_words
+from mergeplan.bot.report.models import Site, computation_words, severity, table_words, why_words
 from mergeplan.bot.report.offers import list_offers
 from mergeplan.bot.report.physical import physical_lines
 from mergeplan.bot.report.rows import rows_changed
@@ -87,7 +87,7 @@ class Changes:
     def groups(self) -> tuple[ModelGroup, ...]:
         """The models by category, the most severe first."""
         site = Site(_web_address(self.record.place.site), self.record.head, self.record.place.folder)
-        ordered = sorted(self.models[:MODELS_MOST], key=lambda model: (_severity_rank(model), category_of(model)))
+        ordered = sorted(self.models[:MODELS_MOST], key=lambda model: (severity(model), category_of(model)))
         return tuple(
             ModelGroup(category, NAMES.get(category, category), tuple(_make_row(model, site) for model in members))
             for category, members in groupby(ordered, key=category_of)
@@ -245,11 +245,6 @@ def count_steps(progress: RunProgress) -> tuple[tuple[str, int], ...]:
 def _make_row(model: ModelChange, site: Site) -> ModelRow:
     words = why_words(model), computation_words(model), table_words(model)
     return ModelRow(model, site.link(model), category_of(model), *words)
-
-
-def _severity_rank(model: ModelChange) -> int:
-    category = category_of(model)
-    return SEVERE.index(category) if category in SEVERE else len(SEVERE)
 
 
 def _web_address(address: str) -> str:

@@ -3,7 +3,7 @@
 Each is planned again at most once for a promotion, and none of their plans promotes anything: there is no loop.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from functools import partial
 
 import structlog
@@ -73,15 +73,12 @@ def _find_parents(models: Iterable[ModelChange], tables: Collection[str]) -> tup
 
 def show_readers(context: BotContext, project: str, tables: Collection[str]) -> None:
     """Have open pull requests of the projects that show these tables look again at who reads them."""
-    for shown_project in _find_neighbours(context, project):
+    keys = context.inbox.prods.list_keys()
+    neighbours = (key for key in keys if key != project and _has_same_owner(context, project, key))
+    for shown_project in neighbours:
         if set(tables) & set(context.inbox.publications.views(shown_project).values()):
             for pull in context.inbox.pulls.filter_by_state(shown_project, PullState.PLANNED)[-PULLS_MAX:]:
                 context.inbox.queue.wake(shown_project, pull.number)
-
-
-def _find_neighbours(context: BotContext, project: str) -> Iterator[str]:
-    keys = context.inbox.prods.list_keys()
-    return (key for key in keys if key != project and _has_same_owner(context, project, key))
 
 
 def _has_same_owner(context: BotContext, *projects: str) -> bool:

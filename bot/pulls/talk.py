@@ -85,7 +85,11 @@ def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, confi
             continue
         requests = _read_requests(context, gateway, row, config)
         if row.description is not None:
-            requests = _read_description(row, requests, pull, config)
+            # Webhooks come out of order, and GitHub answers late: what the description asks for as it is now counts.
+            edited_text = row.description or ""
+            is_present = not pull.updated_at or parse_moment(pull.updated_at) >= parse_moment(row.said_at)
+            present_text = pull.body if is_present else edited_text
+            requests = keep_current(requests, edited_text, present_text, config.command_namespace or "")
         if not requests:  # another project's; or it came before the rules were read, and is another bot's
             context.inbox.commands.answer(replace(row, state="answered"))
             continue
@@ -118,16 +122,6 @@ def _read_requests(
         return tuple(check_project(command, projects) for command in every if command.text in (row.lines or ()))
     record, prod = context.inbox.pulls.get(row.repository, row.number), context.inbox.prods.get(row.repository)
     return tuple(resolve_press(key, row.press, record, prod) for key in row.press.keys)
-
-
-def _read_description(
-    row: CommandRow, requests: tuple[Command | Mistake, ...], pull: Pull, config: BotConfig
-) -> tuple[Command | Mistake, ...]:
-    """Return what the description asks for as it is now: webhooks come out of order, and GitHub answers late."""
-    edited_text = row.description or ""
-    is_present = not pull.updated_at or parse_moment(pull.updated_at) >= parse_moment(row.said_at)
-    present_text = pull.body if is_present else edited_text
-    return keep_current(requests, edited_text, present_text, config.command_namespace or "")
 
 
 def _find_projects(

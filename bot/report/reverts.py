@@ -7,14 +7,10 @@ from mergeplan.bot.report.markdown import MARKER, clip_text, code, inert_text
 from mergeplan.planner.wording import join_names
 
 
-def revert_marker(number: int) -> str:
-    return f"{MARKER}:revert:{number} -->"
-
-
 def revert_body(record: PullRecord, branch: str) -> str:
     back, of = record.rollback.reversal, f"#{record.number}"
     blocks = [
-        revert_marker(record.number),
+        f"{MARKER}:revert:{record.number} -->",
         f"Reverts {of}, which {code(back.who)} took back in prod with `/rollback`: prod shows the tables of revision "
         f"{back.revision} again, and {code(branch)} still holds the change.",
     ]

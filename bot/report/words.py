@@ -96,15 +96,12 @@ def prod_words(plan: PlanView, *, is_held: bool = False, with_drops: bool = True
     if not models and removed:
         return ""
     of = "to" if verb == "adds" else "of"
-    first = f"{verb} {_count_tables(models)} {of} prod"
-    text = join_names([first, *(f"{verb} {len(models):,}" for verb, models in others)])
-    return "would " + re.sub(r"\b(replace|add|drop|change)s\b", r"\1", text) if is_held else text
-
-
-def _count_tables(models: Sequence[ModelChange]) -> str:
     view_count = sum(model.kind.upper() == "VIEW" for model in models)
     counts = (("table", len(models) - view_count), ("view", view_count))
-    return join_names([count_noun(number, noun) for noun, number in counts if number]) or "no table"
+    tables = join_names([count_noun(number, noun) for noun, number in counts if number]) or "no table"
+    first = f"{verb} {tables} {of} prod"
+    text = join_names([first, *(f"{verb} {len(models):,}" for verb, models in others)])
+    return "would " + re.sub(r"\b(replace|add|drop|change)s\b", r"\1", text) if is_held else text
 
 
 def work_words(plan: PlanView) -> str:

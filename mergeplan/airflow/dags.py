@@ -14,13 +14,10 @@ from airflow.sdk import DAG, Asset, CronTriggerTimetable, MultipleCronTriggerTim
 
 from mergeplan.airflow.connections import PRODUCER
 from mergeplan.airflow.decisions import LOST_SECONDS
-from mergeplan.airflow.graph import ScheduleGraph, read_graph
+from mergeplan.airflow.graph import ScheduleGraph, read_graph, task_options, write_model_doc
 from mergeplan.airflow.grouping import TaskModels, group_models
-from mergeplan.airflow.maintenance import FollowOperator, RestateOperator, VerbOperator
-from mergeplan.airflow.operators import ModelOperator, RunOperator, Wait
+from mergeplan.airflow.operators import FollowOperator, ModelOperator, RestateOperator, RunOperator, VerbOperator, Wait
 from mergeplan.airflow.place import Place
-from mergeplan.airflow.selectors import task_options
-from mergeplan.airflow.task_doc import write_model_doc
 from mergeplan.selectors import find_unmatched
 
 LOGICAL_DATE = "{{ (dag_run.logical_date or dag_run.run_after).isoformat() }}"

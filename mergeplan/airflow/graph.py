@@ -6,10 +6,13 @@ A DAG processor reads it again at every parse: no model is opened, no secret res
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from mergeplan.markdown import code_span
+from mergeplan.selectors import select_models
 
 VERSION = 1  # of the document, see mergeplan/planner/contract/schedule.py
 # Units of intervals, the shortest first: a DAG is due as often as its most frequent model.
@@ -166,3 +169,32 @@ def _texts(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
         raise TypeError("a list of names has something else in it")
     return tuple(values)
+
+
+def write_model_doc(model: ScheduledModel, *, titled: bool) -> str:
+    """Return a model's description, which may be Markdown, and its facts as code."""
+    due = f"`{model.cron} {model.time_zone or 'UTC'}`" if model.cron else "never"
+    path = code_span(model.path) if model.path else "no file"
+    facts = [f"{code_span(model.kind)}, due {due}, in {path}", f"table {code_span(model.table)}"]
+    facts += [
+        f"{word}: {', '.join(map(code_span, texts))}"
+        for word, texts in (("audits", model.audits), ("tags", model.tags))
+        if texts
+    ]
+    title = [f"**{code_span(model.name)}**", ""] if titled else []
+    return "\n".join([*title, model.description, "", *(f"- {fact}" for fact in facts)]).strip()
+
+
+def task_options(
+    graph: ScheduleGraph, options: Mapping[str, Mapping[str, Any]], tasks: Mapping[str, Collection[str]]
+) -> dict[str, dict[str, Any]]:
+    """Return the arguments of each task by its name; `tasks` has the models of each.
+
+    A selector selects the tasks of its models. If two selectors select one task, the later one decides.
+    """
+    homes = {model: task for task, models in tasks.items() for model in models}
+    chosen: dict[str, dict[str, Any]] = {task: {} for task in tasks}
+    for selector, arguments in options.items():
+        for task in {homes[name]: None for name in sorted(select_models(graph.models, selector)) if name in homes}:
+            chosen[task].update(arguments)
+    return chosen

@@ -8,7 +8,7 @@ from mergeplan.planner.api.context import ApiContext
 from mergeplan.planner.api.jobs.job import JobKind, JobStatus
 from mergeplan.planner.api.problems import Conflict
 from mergeplan.planner.contract.from_plan import plan_view
-from mergeplan.planner.contract.plan import ModelChange, PlanView
+from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.errors import Refused, RequestError
 from mergeplan.planner.session.use_cases.plan import rebuild_plan
 from mergeplan.planner.session.use_cases.planning import load_request
@@ -45,7 +45,8 @@ def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
     context.reader.expire()
     with context.reader.open_state() as work:
         saved = work.store.plans.get(plan_id)
-        check_environment(saved.environment)
+        if saved.environment == PROD:
+            raise Refused(TO_PROD, hint="Commit the change to a branch and open a pull request.")
         if load_request(work, plan_id).restate:
             message = "An agent applies no restatement: it writes tables that other environments show."
             raise Refused(message, hint="A person applies it with `mergeplan apply`.")
@@ -59,15 +60,11 @@ def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
     if names := [model.name for model in computed if model.table in shown_by_prod]:
         message = f"The plan computes tables that prod shows: {_format_names(names)}."
         raise Refused(f"{message} {TO_PROD}", hint="`mergeplan run` computes what is due in prod.")
-    _check_size(computed, most)
+    if len(computed) > most:
+        message = f"The plan computes {len(computed)} tables, and an agent may compute {most} at most."
+        raise Refused(message, hint="Plan fewer models with `select`, or let a person apply it.")
     context.jobs.check_apply(plan_id)
     return Applicable(plan_id, saved.environment, len(computed))
-
-
-def check_environment(name: str) -> None:
-    """Raise Refused for prod."""
-    if name == PROD:
-        raise Refused(TO_PROD, hint="Commit the change to a branch and open a pull request.")
 
 
 def _find_plan_view(context: ApiContext, plan_id: str) -> PlanView:
@@ -87,12 +84,6 @@ def _find_plan_view(context: ApiContext, plan_id: str) -> PlanView:
     raise Refused(
         f"The tables that `{plan_id}` computes are not known without Spark.", hint="Make the plan with `make_plan`."
     )
-
-
-def _check_size(computed: Sequence[ModelChange], most: int) -> None:
-    if len(computed) > most:
-        message = f"The plan computes {len(computed)} tables, and an agent may compute {most} at most."
-        raise Refused(message, hint="Plan fewer models with `select`, or let a person apply it.")
 
 
 def _format_names(names: Sequence[str]) -> str:

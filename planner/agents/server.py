@@ -5,7 +5,9 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio.to_thread
@@ -24,12 +26,17 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 from starlette.types import ASGIApp
 
+from mergeplan.planner.agents.audit_log import AuditLog
 from mergeplan.planner.agents.calls import Answer, Calls, Toolbox
-from mergeplan.planner.agents.policy import LOCAL
+from mergeplan.planner.agents.job_tools import JobTools
+from mergeplan.planner.agents.jobs import AgentJobs
+from mergeplan.planner.agents.policy import LOCAL, read_policy
+from mergeplan.planner.agents.tools import Tools
 from mergeplan.planner.api.access import Access, Principal
 from mergeplan.planner.api.guard import Guard
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.parsing.files.agent_rules import TOOLS, Decision, ToolGroup
+from mergeplan.planner.session.settings import SessionSettings, refuse_spark
 from mergeplan.planner.versions import mergeplan_version
 
 INSTRUCTIONS = (
@@ -154,3 +161,22 @@ def _approval_digest(caller: Principal, name: str, arguments: Mapping[str, Any],
     """Return a digest of what is approved: an approval counts for no other caller, call or question."""
     text = json.dumps([caller.name, name, arguments, question], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def open_toolbox(
+    settings: SessionSettings,
+    access: Access,
+    environ: Mapping[str, str],
+    *,
+    policy: Path | None = None,
+    passed: tuple[str, ...] = (),
+) -> Toolbox:
+    """Return the tools over a project, without a Spark in the server; `passed` are variables that jobs see too.
+
+    Raise MergeplanError if the configuration of the project, or the file of the policy, cannot be read.
+    """
+    rules = read_policy(settings, policy)
+    secrets = (*access.tokens.values(), settings.state_url, settings.openlineage_key)
+    jobs = AgentJobs(settings, access, environ, passed)
+    reading = Tools(replace(settings, open_engine=refuse_spark))
+    return Toolbox(reading, JobTools(settings, jobs, rules), rules, AuditLog(settings.folder / "agents", secrets))

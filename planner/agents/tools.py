@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mergeplan.planner.agents.answers import MOST, dump_row, page_rows
+from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.contract.catalog import CatalogModelRow
 from mergeplan.planner.contract.from_catalog import model_row
 from mergeplan.planner.contract.from_events import lint_line
@@ -20,7 +21,6 @@ from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import lineage_of
-from mergeplan.planner.session.events import ignore_event
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.unopened import lint_refusals
 from mergeplan.planner.session.use_cases.audits import audit_history

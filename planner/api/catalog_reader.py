@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from mergeplan.planner.api.first_reading import Progress, StillReading
+from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.cache.folder_looks import FolderLooks, hash_file, look_at
 from mergeplan.planner.catalog.catalog import Catalog, CatalogModel, CatalogQuery
 from mergeplan.planner.contract.catalog import CatalogModelRow
@@ -19,7 +20,6 @@ from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.project.loader import Project
-from mergeplan.planner.session.events import ignore_event
 from mergeplan.planner.session.settings import SessionSettings
 from mergeplan.planner.session.use_cases.catalog import outline_catalog
 from mergeplan.planner.session.workspace import Workspace

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.physical_tables import hold_table
-from mergeplan.planner.engine.protocol import Engine, Standing, ViewText
+from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.errors import LeaseHeld, Refused
 from mergeplan.planner.naming import quote_column, quote_name
 from mergeplan.planner.plan.build import Plan
@@ -112,9 +112,11 @@ def _is_promoted(store: StateStore, plan_id: str) -> bool:
 
 
 def _move_aside(engine: Engine, move: Move) -> None:
-    columns = _require_table(engine, move.old).columns
+    standing = engine.catalog.standing(move.old)
+    if standing is None or standing.is_view:
+        raise Refused(f"The table `{move.old}` is not there any more.", hint="Adopt again.")
     engine.catalog.rename_table(move.old, move.new)
-    engine.catalog.swap_view(ViewText(move.old, _stand_in(move, [column.name for column in columns])))
+    engine.catalog.swap_view(ViewText(move.old, _stand_in(move, [column.name for column in standing.columns])))
 
 
 def _move_back(engine: Engine, move: Move) -> None:
@@ -130,13 +132,6 @@ def _move_back(engine: Engine, move: Move) -> None:
             )
         engine.catalog.drop_view(move.old)
     engine.catalog.rename_table(move.new, move.old)
-
-
-def _require_table(engine: Engine, name: str) -> Standing:
-    standing = engine.catalog.standing(name)
-    if standing is None or standing.is_view:
-        raise Refused(f"The table `{name}` is not there any more.", hint="Adopt again.")
-    return standing
 
 
 def _stand_in(move: Move, columns: Iterable[str]) -> str:

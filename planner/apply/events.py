@@ -10,6 +10,10 @@ from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.intervals import Interval, Timeline
 
 
+class Event:
+    """What a listener is called with."""
+
+
 class Stage(StrEnum):
     """The stages of applying a plan, in order."""
 
@@ -28,7 +32,7 @@ class Recovery(StrEnum):
 
 
 @dataclass(frozen=True)
-class StageStarted:
+class StageStarted(Event):
     """A stage begins; `total` counts its tables, batches or views, `spark_ui` is the address of Spark's own pages."""
 
     stage: Stage
@@ -37,7 +41,7 @@ class StageStarted:
 
 
 @dataclass(frozen=True)
-class StageSkipped:
+class StageSkipped(Event):
     """A stage has nothing to do, or must not begin."""
 
     stage: Stage
@@ -45,7 +49,7 @@ class StageSkipped:
 
 
 @dataclass(frozen=True)
-class TableCreated:
+class TableCreated(Event):
     """A physical table (or physical view) exists, still empty."""
 
     model: str
@@ -53,7 +57,7 @@ class TableCreated:
 
 
 @dataclass(frozen=True)
-class TableAwaited:
+class TableAwaited(Event):
     """Another process builds the same table; its work is waited for and then used."""
 
     model: str
@@ -62,7 +66,7 @@ class TableAwaited:
 
 
 @dataclass(frozen=True)
-class BatchAwaited:
+class BatchAwaited(Event):
     """A batch that an earlier run began is still running on Spark, or has ended meanwhile: it is not begun again."""
 
     model: str
@@ -70,7 +74,7 @@ class BatchAwaited:
 
 
 @dataclass(frozen=True)
-class BatchRepeated:
+class BatchRepeated(Event):
     """A batch that an earlier run began has failed, or Spark no longer knows it: it is begun again."""
 
     model: str
@@ -78,14 +82,14 @@ class BatchRepeated:
 
 
 @dataclass(frozen=True)
-class RestatedThemselves:
+class RestatedThemselves(Event):
     """The automatic restatement of these models was due: their last units count as missing now."""
 
     models: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class EnvironmentTouched:
+class EnvironmentTouched(Event):
     """A restatement affects another environment.
 
     `shared` are models whose restated table it shows too. `outdated` are models whose own tables lack that time until
@@ -98,7 +102,7 @@ class EnvironmentTouched:
 
 
 @dataclass(frozen=True)
-class ModelStarted:
+class ModelStarted(Event):
     """A model's batches begin."""
 
     model: str
@@ -106,7 +110,7 @@ class ModelStarted:
 
 
 @dataclass(frozen=True)
-class BatchDone:
+class BatchDone(Event):
     """A batch is written, audited and recorded.
 
     `audits` counts those that ran on it, `audits_unchanged` those that passed before and still hold. A batch that is
@@ -126,7 +130,7 @@ class BatchDone:
 
 
 @dataclass(frozen=True)
-class AuditRan:
+class AuditRan(Event):
     """An audit checked what was just written."""
 
     model: str
@@ -134,7 +138,7 @@ class AuditRan:
 
 
 @dataclass(frozen=True)
-class ClaimRefuted:
+class ClaimRefuted(Event):
     """The rules keep rows of a model, and Spark's analyzer disagrees: it is recomputed. A defect of the rules."""
 
     model: str
@@ -142,7 +146,7 @@ class ClaimRefuted:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Compared(Event):
     """A model's new table was compared with the one it replaces, over the columns that a reader reads of it."""
 
     reader: str
@@ -152,14 +156,14 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class ModelUpToDate:
+class ModelUpToDate(Event):
     """Another process computed all that the plan needs of this model."""
 
     model: str
 
 
 @dataclass(frozen=True)
-class ModelFailed:
+class ModelFailed(Event):
     """A model could not be computed; its readers are not begun."""
 
     model: str
@@ -167,7 +171,7 @@ class ModelFailed:
 
 
 @dataclass(frozen=True)
-class ModelSkipped:
+class ModelSkipped(Event):
     """A model is not computed because `because`, which it reads, failed."""
 
     model: str
@@ -175,7 +179,7 @@ class ModelSkipped:
 
 
 @dataclass(frozen=True)
-class ModelLate:
+class ModelLate(Event):
     """A model waits for its signals; that time is left for a later run."""
 
     model: str
@@ -184,7 +188,7 @@ class ModelLate:
 
 
 @dataclass(frozen=True)
-class ViewSwapped:
+class ViewSwapped(Event):
     """A view shows its new table."""
 
     view: str
@@ -192,14 +196,14 @@ class ViewSwapped:
 
 
 @dataclass(frozen=True)
-class ViewDropped:
+class ViewDropped(Event):
     """A view is gone."""
 
     view: str
 
 
 @dataclass(frozen=True)
-class Promoted:
+class Promoted(Event):
     """An environment shows its new map; the numbers count views."""
 
     environment: str
@@ -211,7 +215,7 @@ class Promoted:
 
 
 @dataclass(frozen=True)
-class PromotionUndone:
+class PromotionUndone(Event):
     """A promotion failed, and every view shows again what it showed before."""
 
     environment: str
@@ -219,7 +223,7 @@ class PromotionUndone:
 
 
 @dataclass(frozen=True)
-class PromotionFound:
+class PromotionFound(Event):
     """A promotion that a crash left unfinished is resumed."""
 
     environment: str
@@ -227,7 +231,7 @@ class PromotionFound:
 
 
 @dataclass(frozen=True)
-class PromotionRecovered:
+class PromotionRecovered(Event):
     """The end of a promotion that a crash left unfinished: `views` are those that came, moved or went with it."""
 
     environment: str
@@ -240,7 +244,7 @@ class PromotionRecovered:
 
 
 @dataclass(frozen=True)
-class PromotionPending:
+class PromotionPending(Event):
     """A promotion is unfinished, and this process only reads; `holder` works on it, '' if no process does."""
 
     environment: str
@@ -250,7 +254,7 @@ class PromotionPending:
 
 
 @dataclass(frozen=True)
-class EnvironmentAwaited:
+class EnvironmentAwaited(Event):
     """A promotion of an environment is under way elsewhere, and is waited for."""
 
     environment: str
@@ -258,40 +262,12 @@ class EnvironmentAwaited:
 
 
 @dataclass(frozen=True)
-class TableDropped:
+class TableDropped(Event):
     """The janitor dropped a physical table."""
 
     table: str
 
 
-Event = (
-    StageStarted
-    | StageSkipped
-    | TableCreated
-    | TableAwaited
-    | BatchAwaited
-    | BatchRepeated
-    | RestatedThemselves
-    | EnvironmentTouched
-    | ModelStarted
-    | BatchDone
-    | AuditRan
-    | ClaimRefuted
-    | Compared
-    | ModelLate
-    | ModelUpToDate
-    | ModelFailed
-    | ModelSkipped
-    | ViewSwapped
-    | ViewDropped
-    | Promoted
-    | PromotionUndone
-    | PromotionFound
-    | PromotionRecovered
-    | PromotionPending
-    | EnvironmentAwaited
-    | TableDropped
-)
 Emit = Callable[[Event], None]
 
 

@@ -31,7 +31,7 @@ from mergeplan.planner.intervals import subtract_intervals
 from mergeplan.planner.parsing.files.environments import seconds_of_promotion
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.early_cutoff import Comparison
-from mergeplan.planner.plan.stages import BackfillStage, CompareStage, CreateStage, PromoteStage, build_stages
+from mergeplan.planner.plan.stages import BackfillStage, CompareStage, CreateStage, build_stages
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.promotions import SwapOptions
@@ -166,7 +166,10 @@ def _promote_plan(plan_id: str, done: Outcome, context: ApplyContext, lease: Lea
     plan = done.plan
     stage = build_stages(plan).promote
     if options.complete:
-        _check_loaded(stage, context.store)
+        needed = {change.new.table: change for change in stage.needed if change.new}
+        for table, timeline in context.store.intervals.load_timelines(needed).items():
+            if missing := subtract_intervals(needed[table].needed, timeline):
+                raise PlanMoved(f"{needed[table].name} lacks {missing[0]}.", hint="Plan again: it will be computed.")
     if not stage.is_needed:
         context.emit(StageSkipped(Stage.PROMOTE, f"{plan.environment} shows it already"))
         return done
@@ -185,13 +188,6 @@ def _check_unmoved(plan: Plan, store: StateStore) -> None:
             f"`{plan.environment}` is at revision {revision}, and this plan was made for revision {plan.old.revision}.",
             hint="Plan again.",
         )
-
-
-def _check_loaded(stage: PromoteStage, store: StateStore) -> None:
-    needed = {change.new.table: change for change in stage.needed if change.new}
-    for table, timeline in store.intervals.load_timelines(needed).items():
-        if missing := subtract_intervals(needed[table].needed, timeline):
-            raise PlanMoved(f"{needed[table].name} lacks {missing[0]}.", hint="Plan again: it will be computed.")
 
 
 def _one_at_a_time(emit: Emit) -> Emit:

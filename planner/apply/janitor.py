@@ -11,9 +11,10 @@ from mergeplan.planner.apply.events import Emit, TableDropped
 from mergeplan.planner.apply.physical_tables import hold_table
 from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.engine.protocol import Engine
-from mergeplan.planner.errors import LeaseHeld
+from mergeplan.planner.errors import LeaseHeld, QueryError
 from mergeplan.planner.model.graph import reach_names
-from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.plan.costs import TableSize
+from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.environments import HistoryAction, Revision
 from mergeplan.planner.state.promotions import Promotion
 from mergeplan.planner.state.store import StateStore
@@ -181,3 +182,17 @@ class _Past:
     def _promotion_revisions(self, promotion: Promotion) -> list[Revision]:
         revisions = (promotion.old.revision, promotion.new.revision)
         return [row for row in self.histories[promotion.environment] if row.revision in revisions]
+
+
+def measure_sizes(store: StateStore, engine: Engine, environment: Environment) -> None:
+    """Record the bytes of the files of each table that was written since it was measured; no row is read."""
+    stored_tables = [snapshot.table for snapshot in environment.snapshots.values() if snapshot.kind.is_stored]
+    # A write that ends while tables are measured is later than the look: the next janitor measures that table again.
+    unmeasured, looked_at = store.tables.find_unmeasured(stored_tables)
+    for name in sorted(unmeasured):
+        try:
+            size = engine.tables.size(name)
+        except QueryError:
+            continue  # it is dropped or written just now: the next janitor measures it
+        if size is not None:
+            store.tables.record_size(name, TableSize(size, looked_at))

@@ -155,19 +155,14 @@ def _write_texts(connection: sqlite3.Connection, entries: Mapping[str, str], lar
     connection.commit()
     pages, size = (connection.execute(f"PRAGMA {pragma}").fetchone()[0] for pragma in ("page_count", "page_size"))
     if pages * size > largest:
-        _make_room(connection, int(largest * KEPT))
-
-
-def _make_room(connection: sqlite3.Connection, kept: int) -> None:
-    """Remove the entries that were not read for longest, until those that stay fit."""
-    connection.execute(
-        """DELETE FROM entries WHERE key IN (
-            SELECT key FROM (SELECT key, SUM(LENGTH(text)) OVER (ORDER BY used DESC, key) AS size FROM entries)
-            WHERE size > ?)""",
-        (kept,),
-    )
-    connection.commit()
-    connection.execute("VACUUM")
+        connection.execute(
+            """DELETE FROM entries WHERE key IN (
+                SELECT key FROM (SELECT key, SUM(LENGTH(text)) OVER (ORDER BY used DESC, key) AS size FROM entries)
+                WHERE size > ?)""",
+            (int(largest * KEPT),),
+        )
+        connection.commit()
+        connection.execute("VACUUM")
 
 
 def _text_checksum(key: str, data: bytes) -> bytes:

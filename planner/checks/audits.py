@@ -131,7 +131,10 @@ def run_audit(
 
 def fetch_failing_rows(engine: Engine, sql: str, samples: Samples, figures: tuple[str, ...] = ()) -> tuple[int, Rows]:
     """Return the number of failing rows of a query, and a sample of them, masked as `samples` says; in one pass."""
-    result = engine.fetch(_count_query(sql))
+    # The lower 33 bits of the id count from 0 within a task: none returns more than the sample, whatever fails.
+    numbered = f"SELECT struct(*) AS bad, monotonically_increasing_id() & 8589934591 AS nth FROM ({sql})"
+    gathered = f"SELECT count(*) AS count, slice(collect_list(if(nth < {SAMPLE}, bad, NULL)), 1, {SAMPLE}) AS sample"
+    result = engine.fetch(f"SELECT count, inline_outer(sample) FROM ({gathered} FROM ({numbered}))")
     count = int(str(result.rows[0][0])) if result.rows else 0
     rows = Rows(result.columns[1:], tuple(row[1:] for row in result.rows) if count else ())
     return count, mask_rows(rows, samples, figures)
@@ -160,14 +163,3 @@ def _rows_query(model: Model, table: str, interval: Interval | None) -> str:
         f"CAST('{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}' AS TIMESTAMP)" for at in (interval.start, interval.end)
     )
     return f"SELECT * FROM {table} WHERE {time} >= {start} AND {time} < {end}"
-
-
-def _count_query(sql: str) -> str:
-    """Return the query of one pass over the failing rows: their number, and the first few of each task.
-
-    The lower 33 bits of a row's `monotonically_increasing_id` count from 0 within its task. So no task returns more
-    than the sample, however many failing rows there are.
-    """
-    numbered = f"SELECT struct(*) AS bad, monotonically_increasing_id() & 8589934591 AS nth FROM ({sql})"
-    gathered = f"SELECT count(*) AS count, slice(collect_list(if(nth < {SAMPLE}, bad, NULL)), 1, {SAMPLE}) AS sample"
-    return f"SELECT count, inline_outer(sample) FROM ({gathered} FROM ({numbered}))"

@@ -28,7 +28,8 @@ def report_defect(error: Exception, *, as_json: bool) -> None:
     """Print that the fault is ours, in a sentence, and write the trace to a file for the developers."""
     with tempfile.NamedTemporaryFile("w", prefix="mergeplan-", suffix=".log", delete=False) as log:
         traceback.print_exception(error, file=log)
-    message = f"mergeplan failed: {type(error).__name__}: {_first_line(error)}"
+    first_line = (str(error).strip().splitlines() or [""])[0][:300]
+    message = f"mergeplan failed: {type(error).__name__}: {first_line}"
     hint = f"Internal error in mergeplan, not in your project; see {log.name}."
     if as_json:
         from mergeplan.planner.cli.json_errors import error_lines
@@ -37,7 +38,3 @@ def report_defect(error: Exception, *, as_json: bool) -> None:
     else:
         click.secho("Error: ", fg="red", bold=True, nl=False, err=True)
         click.echo(f"{message}. {hint}", err=True)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [""])[0][:300]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from mergeplan.planner.apply.events import Emit, Event
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.texts.progress_text import show_progress
 from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr
@@ -34,8 +35,8 @@ def output_of(output: str) -> Output:
     return JsonLines()
 
 
-def make_emitter(out: Output) -> events.Emit:
-    def show(event: events.Event) -> None:
+def make_emitter(out: Output) -> Emit:
+    def show(event: Event) -> None:
         match event:
             case events.Linted(violations) if isinstance(out, Terminal):
                 out.lint([violation for violation in violations if violation.rule != REFUSED])  # the plan names them

@@ -12,10 +12,10 @@ from typing import ParamSpec, TypeVar
 
 import click
 
+from mergeplan.planner.apply.events import Emit
 from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.system import hide_process
-from mergeplan.planner.session.events import Emit
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.settings import OPENLINEAGE_KEY, STATE_URL, SessionSettings, settings_of
 from mergeplan.planner.session.use_cases.cancelling import cancel_on_signals

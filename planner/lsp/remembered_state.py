@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
+from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.plan.build import Plan, Request
 from mergeplan.planner.plan.change import Override
 from mergeplan.planner.plan.costs import Cost, Estimate, estimate_cost
 from mergeplan.planner.plan.schedule import Loaded
 from mergeplan.planner.project.loader import Project
-from mergeplan.planner.session.events import ignore_event
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.settings import SessionSettings, url_of
 from mergeplan.planner.session.workspace import Workspace, load_state

@@ -8,8 +8,8 @@ from datetime import datetime
 from mergeplan.planner.errors import Place
 from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import Cron
-from mergeplan.planner.model.change_policy import ChangePolicy
 from mergeplan.planner.model.checks import Checks
+from mergeplan.planner.model.incremental import ChangePolicy, TimeRange, UniqueKey
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.locator import Locator
 from mergeplan.planner.model.metadata import Metadata
@@ -17,8 +17,6 @@ from mergeplan.planner.model.property import Facet, declare, properties_of, read
 from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.statement import Statements
 from mergeplan.planner.model.storage import Storage
-from mergeplan.planner.model.time_range import TimeRange
-from mergeplan.planner.model.unique_key import UniqueKey
 from mergeplan.planner.serial import EMBEDDED
 
 

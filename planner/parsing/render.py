@@ -230,7 +230,9 @@ def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded_models: 
             alias = table.alias or aliases.get(id(select), {}).get(key, table.name)
             _replace_table(table, key, alias, tables, embedded_models)
     if aliases:
-        _requalify_columns(tree, aliases)
+        for column in list(tree.find_all(exp.Column)):
+            if match := alias_of(column, aliases):
+                _drop_schema(column, *match)
 
 
 def _replace_table(
@@ -250,13 +252,6 @@ def _replace_table(
     table_alias = table.args.get("alias") or exp.TableAlias(this=short_alias(alias))
     carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
     table.replace(exp.Subquery(this=inner, alias=table_alias, **carried))
-
-
-def _requalify_columns(tree: exp.Expr, aliases: Mapping[int, Mapping[str, str]]) -> None:
-    """Replace `schema.table.column` by `alias.column`, by the nearest SELECT that reads that table without an alias."""
-    for column in list(tree.find_all(exp.Column)):
-        if match := alias_of(column, aliases):
-            _drop_schema(column, *match)
 
 
 def _drop_schema(column: exp.Column, alias: str, part_count: int) -> None:

@@ -40,7 +40,11 @@ def models_of_adoption(
             names.append(name)
             available_names.add(name)
     _check_read(graph, names, available_names)
-    return _without_idle(graph, names, adopted_names)
+    # Seeds, and models made of seeds alone, that no adopted model uses stay out.
+    near = {*adopted_names, *graph.downstream(adopted_names)}
+    used_names = {name for name in names if name in near}
+    used_names |= graph.upstream(used_names) & set(names)
+    return [name for name in names if name in used_names]
 
 
 def _check_read(graph: Graph, names: Iterable[str], there: Collection[str]) -> None:
@@ -59,11 +63,3 @@ def _first_stored(graph: Graph, name: str, there: Collection[str]) -> str:
     if graph.models[name].kind.is_stored:
         return name
     return _first_stored(graph, next(parent for parent in graph.parents[name] if parent not in there), there)
-
-
-def _without_idle(graph: Graph, names: list[str], adopted_names: Collection[str]) -> list[str]:
-    """Return the models without the seeds, and the models made of seeds alone, that no adopted model uses."""
-    near = {*adopted_names, *graph.downstream(adopted_names)}
-    used_names = {name for name in names if name in near}
-    used_names |= graph.upstream(used_names) & set(names)
-    return [name for name in names if name in used_names]

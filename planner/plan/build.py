@@ -210,7 +210,9 @@ def _build_environment(
     request: Request,
 ) -> Environment:
     models = {name: snapshot.model for name, snapshot in snapshots.items()}
-    views = _select_views(target.name, models, changes, request)
+    every = target.name == PROD or request.include_unmodified
+    names = models.keys() if every else {change.name for change in changes if change.new}
+    views = frozenset(name for name in names if models[name].kind.has_view)
     naming, expires_at = request.naming, request.expires_at
     new = replace(target, snapshots=snapshots, views=views, naming=naming, expires_at=expires_at)
     _check_views(new, base)
@@ -409,15 +411,6 @@ def _build_due_change(snapshot: Snapshot, needed_time: Timeline, missing: Timeli
         needed=needed_time,
         missing=missing,
     )
-
-
-def _select_views(
-    environment: str, models: Mapping[str, Model], changes: tuple[Change, ...], request: Request
-) -> frozenset[str]:
-    """Return the models that the environment shows: every model in prod or on request, else only the changed ones."""
-    every = environment == PROD or request.include_unmodified
-    names = models.keys() if every else {change.name for change in changes if change.new}
-    return frozenset(name for name in names if models[name].kind.has_view)
 
 
 def _check_views(new: Environment, base: Environment) -> None:

@@ -104,25 +104,17 @@ def schedule_changes(
             begin = whole_start(graph, snapshot.model, window)
             missing = _missing_time(snapshot.model, needed, table_state.timeline_of(snapshot), change.lookback, begin)
             old_timeline = table_state.timeline_of(change.old) if change.old and change.copies else ()
-            if _is_copied_whole(snapshot, needed, old_timeline, change, table_state):
+            # A table filled in order that copies one written since: its query would not return the rows that came
+            # into that one meanwhile, versions of a history or appended rows.
+            copied = intersect_intervals(intersect_intervals(change.copies, old_timeline), needed)
+            is_behind = bool(subtract_intervals(old_timeline, table_state.timeline_of(snapshot)))
+            if snapshot.model.is_order_dependent and is_behind and copied == old_timeline:
                 missing = needed
             copies = intersect_intervals(intersect_intervals(change.copies, old_timeline), missing)
             if snapshot.model.is_order_dependent and copies != old_timeline:
                 copies = ()  # such a table is copied whole, or not at all
             by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
     return tuple(by_name[change.name] for change in changes)
-
-
-def _is_copied_whole(
-    snapshot: Snapshot, needed: Timeline, old_timeline: Timeline, change: Change, table_state: Loaded
-) -> bool:
-    """Return True if a table that is filled in order is a copy of another one that has been written since.
-
-    Its query would not return the rows that came into that one meanwhile: versions of a history, or appended rows.
-    """
-    copied = intersect_intervals(intersect_intervals(change.copies, old_timeline), needed)
-    is_behind = bool(subtract_intervals(old_timeline, table_state.timeline_of(snapshot)))
-    return snapshot.model.is_order_dependent and is_behind and copied == old_timeline
 
 
 def schedule_run(

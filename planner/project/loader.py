@@ -241,7 +241,9 @@ def _open_defaults(
     catalogs = _gateway_catalogs(reading, config, gateway)
     defaults = read_defaults(config, gateway, document, now, catalogs.default)
     return catalogs, replace(
-        defaults, jinja=_jinja_macros(reading, config), materializations=read_materializations(reading, config)
+        defaults,
+        jinja=tuple((name, reading.text(name)) for name in reading.files("macros", config.ignore_patterns, ".sql")),
+        materializations=read_materializations(reading, config),
     )
 
 
@@ -318,10 +320,6 @@ def override_variables(project: Project, model: Model, variables: Mapping[str, S
     new_models, _ = parse_models(model.source, model.path, defaults)
     new_model = next((candidate for candidate in new_models if candidate.name == model.name), model)
     return replace(new_model, settings=model.settings)
-
-
-def _jinja_macros(reading: Folder, config: Config) -> tuple[tuple[str, str], ...]:
-    return tuple((name, reading.text(name)) for name in reading.files("macros", config.ignore_patterns, ".sql"))
 
 
 def _under_settings(

@@ -42,7 +42,11 @@ def write_project(target: Path, wishes: Wishes) -> tuple[Path, ...]:
     project.
     """
     contents = {name: data for name, data in _template_files() if wishes.template == "default" or name == "config.yaml"}
-    contents["config.yaml"] = _config_text(contents["config.yaml"], wishes)
+    text = contents["config.yaml"]
+    connection = b"      type: spark\n"
+    if wishes.spark:
+        text = text.replace(connection, connection + f"      {wishes.spark}\n".encode(), 1)
+    contents["config.yaml"] = text + FLOW if wishes.flow else text
     for name in dict.fromkeys((*CONFIGS, *contents)):
         if (target / name).exists():
             message = f"`{target / name}` exists already: nothing was written."
@@ -73,13 +77,6 @@ def _write_gitignore(target: Path) -> tuple[str, ...]:
     start = text if not text or text.endswith("\n") else f"{text}\n"
     file.write_text(start + "".join(f"{line}\n" for line in missing), "utf-8")
     return (file.name,)
-
-
-def _config_text(text: bytes, wishes: Wishes) -> bytes:
-    connection = b"      type: spark\n"
-    if wishes.spark:
-        text = text.replace(connection, connection + f"      {wishes.spark}\n".encode(), 1)
-    return text + FLOW if wishes.flow else text
 
 
 def _template_files() -> list[tuple[str, bytes]]:

@@ -7,15 +7,15 @@ import codecs
 import csv
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from mergeplan.planner.errors import Located, Place, ProjectError
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.model import Column, Model, Seed
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.project.seed_cells import CellReader, cell_reader
 from mergeplan.planner.wording import count_noun
 
 Cells = tuple[str | None, ...]
@@ -27,6 +27,12 @@ _ANY_INT = re.compile(r"[+-]?[0-9]+")
 _LONGEST_CELL = 2**31 - 1  # characters, as Spark's strings
 _FLOAT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFERRED = (("bigint", _INT), ("double", _FLOAT), ("boolean", re.compile("true|false", re.IGNORECASE)))
+CellReader = Callable[[str], str | None]
+_PLAIN = re.compile(r"[+-]?[0-9]+")
+_PLAIN_FRACTION = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_CURRENCIES = "؋$ƒ៛¥₡₱£€¢﷼₪₩₭₮₦฿₤₫"
+_EXPONENT_MAX = 400  # of a number whose digits are written out; no bigint or double is that long
+_OFFSET = re.compile(r"(?P<moment>.*?\d:\d\d(:\d\d)?)(?P<fraction>\.\d+)?\s*(Z|[+-]\d\d(:?\d\d)?)?", re.IGNORECASE)
 
 
 def load_seed(root: Path, model: Model) -> Model:
@@ -37,7 +43,11 @@ def load_seed(root: Path, model: Model) -> Model:
     assert model.seed is not None
     records = _read_records(root, model, model.locate("path", in_block=True))
     header = tuple(str(cell) for cell in next(records))
-    _check_header(model, header)
+    for column in model.columns:
+        if column.name not in header:
+            hint = did_you_mean(column.name, header)
+            message = f"The header has no column `{column.name}` that {model.place} declares."
+            raise ProjectError(message, place=Place(model.seed.path, 1), hint=hint)
     fits = [{name for name, _ in _INFERRED} | {"whole"} for _ in header]
     rows = []
     for row in records:
@@ -141,15 +151,6 @@ def _read_header(row: list[str], place: Place) -> tuple[str, ...]:
     return header
 
 
-def _check_header(model: Model, header: tuple[str, ...]) -> None:
-    assert model.seed is not None
-    for column in model.columns:
-        if column.name not in header:
-            hint = did_you_mean(column.name, header)
-            message = f"The header has no column `{column.name}` that {model.place} declares."
-            raise ProjectError(message, place=Place(model.seed.path, 1), hint=hint)
-
-
 def _narrow_types(fits: list[set[str]], row: Cells) -> None:
     """Remove the types that do not fit the cells of the row; "whole" stays with a column of integers of any size."""
     for fit, cell in zip(fits, row, strict=True):
@@ -182,3 +183,51 @@ def _undecodable_line(path: Path, encoding: str) -> int:
         except UnicodeDecodeError:
             return number
     return 1
+
+
+def cell_reader(seed: Seed, type_: str) -> CellReader:
+    """Return the function that reads the cells of a column of this type, '' for one of which it is not known."""
+    nulls = frozenset(seed.na_values)
+    if not seed.is_dbt:
+        return lambda cell: None if cell in nulls else cell
+    read = _DBT_READERS.get(type_.lower(), str)
+    return lambda cell: None if cell.strip().lower() in nulls else read(cell)
+
+
+def _read_whole(cell: str) -> str:
+    return cell if _PLAIN.fullmatch(cell) else _read_decimal(cell)
+
+
+def _read_fraction(cell: str) -> str:
+    return cell if _PLAIN_FRACTION.fullmatch(cell) else _read_decimal(cell)
+
+
+def _read_decimal(cell: str) -> str:
+    """Return a number as agate reads it: without a percent sign, currencies, and commas between thousands."""
+    text = cell.strip().strip("%")
+    sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
+    try:
+        number = Decimal(sign + text.strip(_CURRENCIES).replace(",", ""))
+    except InvalidOperation:
+        return cell
+    if not number.is_finite() or abs(number.adjusted()) > _EXPONENT_MAX:
+        return cell
+    return f"{number:f}" if number % 1 else str(int(number))
+
+
+def _read_boolean(cell: str) -> str:
+    return cell.replace(",", "").strip()
+
+
+def _read_moment(cell: str) -> str:
+    """Return a moment as dbt-spark sends it: without its offset from UTC, in milliseconds."""
+    match = _OFFSET.fullmatch(cell.strip())
+    return cell if match is None else match["moment"] + (match["fraction"] or "")[:4]
+
+
+_DBT_READERS: dict[str, Callable[[str], str]] = {
+    "bigint": _read_whole,
+    "double": _read_fraction,
+    "boolean": _read_boolean,
+    "timestamp": _read_moment,
+}

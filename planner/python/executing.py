@@ -50,7 +50,10 @@ class Execution:
         moments = {name: datetime.fromisoformat(request[name]) for name in ("start", "end", "execution_time")}
         moments["end"] -= LAST
         count = 0
-        for frame in check_frames(_call_entry(entry, context, moments)):
+        parameters = inspect.signature(entry).parameters
+        takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+        keywords = {name: at for name, at in moments.items() if takes_all or name in parameters}
+        for frame in check_frames(entry(context, **keywords)):
             self._create_view(frame, request["columns"], f"{request['prefix']}_{count}")
             count += 1
         return {"views": count}
@@ -194,12 +197,6 @@ def _format_moment(value: Any) -> str:
     if not isinstance(value, datetime):
         raise TypeError(f"an interval is made of two datetimes, not {type(value).__name__}")
     return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
-
-
-def _call_entry(entry: Callable[..., Any], context: Context, moments: Mapping[str, datetime]) -> Any:
-    parameters = inspect.signature(entry).parameters
-    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
-    return entry(context, **{name: at for name, at in moments.items() if takes_all or name in parameters})
 
 
 def _open_session(spark: Mapping[str, Any]) -> Any:

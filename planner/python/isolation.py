@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -40,26 +39,15 @@ def start_isolated(
     """Start a command of Python with these options, isolated; raise Refused if this machine cannot isolate."""
     if obstacle := cannot():
         raise Refused(f"The project's code cannot be isolated here: {obstacle}.", hint=HINT)
-    own_folder(scratch / "home")
+    home = scratch / "home"
+    if os.getuid() == 0:
+        os.chown(home, OWN_USER, OWN_USER)  # the user of project code writes there
     scratch.chmod(0o711)  # its socket and its home are accessible, but cannot be listed
-    profile = code_profile(root, scratch, isolation, command[0], options)
+    packages = (str(isolation.packages),) if isolation.packages else ()
+    read = (*libraries(command[0], os.environ, *options), *packages, str(root))
+    profile = IsolationProfile(exclude_hidden(read, isolation.hidden), (str(home),), memory=isolation.memory)
     proxy = ConnectionProxy(scratch / SOCKET)
     try:
         return start(profile.listening(proxy.descriptor).launch_command(command), (proxy.descriptor,))
     finally:
         proxy.start()
-
-
-def code_profile(
-    root: Path, scratch: Path, isolation: Isolation, python: str = sys.executable, options: Sequence[str] = OPTIONS
-) -> IsolationProfile:
-    packages = (str(isolation.packages),) if isolation.packages else ()
-    read = (*libraries(python, os.environ, *options), *packages, str(root))
-    home = str(scratch / "home")
-    return IsolationProfile(exclude_hidden(read, isolation.hidden), (home,), memory=isolation.memory)
-
-
-def own_folder(folder: Path) -> None:
-    """Allow the user of project code to write to a folder."""
-    if os.getuid() == 0:
-        os.chown(folder, OWN_USER, OWN_USER)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mergeplan.planner.apply.events import Event as ApplyEvent
+from mergeplan.planner.apply.events import Event
 
 if TYPE_CHECKING:  # a verb that neither plans nor lints imports nothing that does
     from mergeplan.planner.checks.linter import Violation
@@ -16,21 +16,21 @@ if TYPE_CHECKING:  # a verb that neither plans nor lints imports nothing that do
 
 
 @dataclass(frozen=True)
-class SparkStarting:
+class SparkStarting(Event):
     """A Spark of our own is started, which takes seconds; or the warm one, `again`, when no other run uses it."""
 
     again: bool = False
 
 
 @dataclass(frozen=True)
-class SparkStarted:
+class SparkStarted(Event):
     """It runs."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
-class TestsStarted:
+class TestsStarted(Event):
     """Unit tests are about to run on Spark."""
 
     __test__ = False  # pytest must not collect it
@@ -39,14 +39,14 @@ class TestsStarted:
 
 
 @dataclass(frozen=True)
-class Linted:
+class Linted(Event):
     """Rules that models break and that stop nothing."""
 
     violations: tuple[Violation, ...]
 
 
 @dataclass(frozen=True)
-class Tested:
+class Tested(Event):
     """The unit tests have run."""
 
     results: tuple[TestResult, ...]
@@ -54,7 +54,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Due:
+class Due(Event):
     """What a run is about to compute."""
 
     plan: Plan
@@ -62,7 +62,7 @@ class Due:
 
 
 @dataclass(frozen=True)
-class Revised:
+class Revised(Event):
     """The plan as it was in the end: comparing tables made some of its computations needless."""
 
     plan: Plan
@@ -70,24 +70,14 @@ class Revised:
 
 
 @dataclass(frozen=True)
-class Warned:
+class Warned(Event):
     """A problem outside the plan that stops nothing."""
 
     message: str
 
 
 @dataclass(frozen=True)
-class StateUnknown:
+class StateUnknown(Event):
     """The state cannot be read, so that it is not known whether a promotion is unfinished."""
 
     reason: str
-
-
-Event = (
-    ApplyEvent | SparkStarting | SparkStarted | TestsStarted | Linted | Tested | Due | Revised | Warned | StateUnknown
-)
-Emit = Callable[[Event], None]
-
-
-def ignore_event(_event: Event) -> None:
-    """Ignore an event."""

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from mergeplan.planner.apply.events import Event as ApplyEvent
+from mergeplan.planner.apply.events import Emit, Event
 from mergeplan.planner.apply.openlineage.facets import Scene
 from mergeplan.planner.apply.openlineage.listener import Listener
 from mergeplan.planner.apply.openlineage.transport import Sender, file_transport, http_transport, server_name
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.parsing.files.schema import OpenLineageConfig
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.session.events import Emit, Warned
+from mergeplan.planner.session.events import Warned
 from mergeplan.planner.session.workspace import Workspace
 
 
@@ -26,7 +26,7 @@ class Reported:
         self.outcome: Outcome | None = None
         self.defect = ""
 
-    def event(self, event: ApplyEvent) -> None:
+    def event(self, event: Event) -> None:
         try:
             self._emit(event)  # it may end the run here
         finally:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mergeplan.planner.apply.events import Emit, ignore_event
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Blocker, Change
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.project.lineage import Edge, Lineage, Node
-from mergeplan.planner.session.events import Emit, ignore_event
 from mergeplan.planner.session.notebook.lineage_page import lineage_fragment
 from mergeplan.planner.session.notebook.plan_page import difference_fragment, plan_fragment
 from mergeplan.planner.session.options import PlanOptions

@@ -11,12 +11,12 @@ from types import TracebackType
 from typing import Self
 
 from mergeplan.planner.apply.backfill.work import Filled
+from mergeplan.planner.apply.events import Emit, ignore_event
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
 from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
 from mergeplan.planner.session.declarations import add_declaration_warnings
-from mergeplan.planner.session.events import Emit, ignore_event
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
 from mergeplan.planner.session.notebook.freshness_results import FreshnessResults

@@ -24,17 +24,13 @@ def open_state(settings: SessionSettings, project: str | None = None) -> Iterato
         config, gateway = load_config(settings.root, settings.gateway, options)
         url = state_url_of(settings, config, gateway)
         name = config.project if name is None else name
-    _check_exists(url)
+    # A reader creates no database.
+    scheme, _, file = url.partition("?")[0].partition(":///")
+    if scheme.startswith("sqlite") and not Path(file).expanduser().exists():
+        hint = "`mergeplan plan prod --auto-apply` in the project's folder creates it."
+        raise RequestError(f"There is no state database at {file}.", hint=hint)
     store = StateStore(url, name)
     try:
         yield store
     finally:
         store.close()
-
-
-def _check_exists(url: str) -> None:
-    """Raise RequestError for an SQLite file that does not exist, because a reader creates none."""
-    scheme, _, file = url.partition("?")[0].partition(":///")
-    if scheme.startswith("sqlite") and not Path(file).expanduser().exists():
-        hint = "`mergeplan plan prod --auto-apply` in the project's folder creates it."
-        raise RequestError(f"There is no state database at {file}.", hint=hint)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from mergeplan.planner.apply.adoption import pending_adoptions, undo_interrupted
-from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered
+from mergeplan.planner.apply.events import Emit, PromotionPending, PromotionRecovered
 from mergeplan.planner.apply.promotion.recovery import RECOVERY, check_not_stuck, recover_promotions
 from mergeplan.planner.engine.protocol import Engine
-from mergeplan.planner.session.events import Emit, Warned
+from mergeplan.planner.session.events import Warned
 from mergeplan.planner.session.settings import LEASE_WAIT
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.state.leases import Lease

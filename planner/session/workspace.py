@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mergeplan.planner.apply.events import Emit, ignore_event
 from mergeplan.planner.cache.store import Cache, Lookups
 from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.engine.gateways import Gateways
@@ -29,7 +30,7 @@ from mergeplan.planner.parsing.files.gateways import gateways_apart
 from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
-from mergeplan.planner.session.events import Emit, SparkStarted, SparkStarting, StateUnknown, ignore_event
+from mergeplan.planner.session.events import SparkStarted, SparkStarting, StateUnknown
 from mergeplan.planner.session.settings import LEASE_WAIT, SessionSettings, state_url_of
 from mergeplan.planner.session.use_cases.cancelling import Cancellation
 from mergeplan.planner.snapshot.environment import PROD, Environment
@@ -85,16 +86,13 @@ class Workspace:
 
     def begin(self, now: datetime, on_event: Emit, *, only_looks: bool = False) -> None:
         """Begin another use case: read files again, and search again for what a crash left half promoted."""
-        self._let_go_of_lost_spark()
+        if self._engine is not None and self._engine.is_lost:
+            engine, self._engine = self._engine, None
+            engine.close()
         self.turn_to(now)
         self.on_event, self.only_looks, self.about = on_event, only_looks, frozenset()
         self.recovered, self._settled, self.began_at = (), False, datetime.now(UTC)
         self.cancellation.forget()
-
-    def _let_go_of_lost_spark(self) -> None:
-        if self._engine is not None and self._engine.is_lost:
-            engine, self._engine = self._engine, None
-            engine.close()
 
     def turn_to(self, now: datetime) -> None:
         self.now = now

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 from mergeplan.planner.model.graph import Graph
+from mergeplan.planner.model.incremental import UniqueKey
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.model.unique_key import UniqueKey
 from mergeplan.planner.semantics.shape import Shape
 
 

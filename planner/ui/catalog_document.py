@@ -22,13 +22,12 @@ from mergeplan.planner.contract.tables import LineageEnd
 from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Cron, Interval, Timeline, cron_error
 from mergeplan.planner.model.exposure import Exposure
+from mergeplan.planner.model.incremental import TimeRange, UniqueKey
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.metadata import Freshness, Metadata
 from mergeplan.planner.model.model import DAILY, Model
 from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.storage import Storage
-from mergeplan.planner.model.time_range import TimeRange
-from mergeplan.planner.model.unique_key import UniqueKey
 from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory, TableSize
 from mergeplan.planner.project.lineage import ROWS, Node
 

@@ -129,29 +129,21 @@ def require_repository(state: State, caller: Caller, full_name: str, need: Need)
     if repo is None:
         raise not_found()
     if caller.kind == "user":
-        _check_person(state, caller, repo, need)
+        role = state.role(repo, caller.login)
+        if role == "none":
+            raise not_found()
+        if need.role is None:
+            raise ApiError(403, "You must authenticate via a GitHub App.")
+        if not includes_role(role, need.role):
+            raise ApiError(403, f"Must have {need.role} access to this repository.")
     else:
-        _check_app(state, caller, repo, need)
+        token = caller.token
+        covered = token is not None and repo.full_name in state.token_repositories(token)
+        if not covered and repo.private:
+            raise not_found()
+        if not token or not has_permission(token, need) or (not covered and need.level == "write"):
+            raise ApiError(403, "Resource not accessible by integration")
     return repo
-
-
-def _check_person(state: State, caller: Caller, repo: Repository, need: Need) -> None:
-    role = state.role(repo, caller.login)
-    if role == "none":
-        raise not_found()
-    if need.role is None:
-        raise ApiError(403, "You must authenticate via a GitHub App.")
-    if not includes_role(role, need.role):
-        raise ApiError(403, f"Must have {need.role} access to this repository.")
-
-
-def _check_app(state: State, caller: Caller, repo: Repository, need: Need) -> None:
-    token = caller.token
-    covered = token is not None and repo.full_name in state.token_repositories(token)
-    if not covered and repo.private:
-        raise not_found()
-    if not token or not has_permission(token, need) or (not covered and need.level == "write"):
-        raise ApiError(403, "Resource not accessible by integration")
 
 
 def has_permission(token: Token, need: Need) -> bool:

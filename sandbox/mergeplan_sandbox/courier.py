@@ -93,7 +93,10 @@ class Courier:
         elif fault.kind == "delay":
             self._enqueue_parcels(replace(parcel, not_before=time.monotonic() + fault.seconds))
         else:
-            self._hold_parcel(parcel, last=fault.times == 0)
+            with self._wake:
+                self._held.append(parcel)
+            if fault.times == 0:
+                self._release_parcels()
 
     def redeliver(self, delivery: Delivery) -> None:
         """Send a logged webhook again with its old GUID; no fault applies to it."""
@@ -120,12 +123,6 @@ class Courier:
         with self._wake:
             self._queue.extend(parcels)
             self._wake.notify_all()
-
-    def _hold_parcel(self, parcel: Parcel, *, last: bool) -> None:
-        with self._wake:
-            self._held.append(parcel)
-        if last:
-            self._release_parcels()
 
     def _release_parcels(self) -> None:
         with self._wake:

@@ -130,7 +130,11 @@ def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
     started = time.monotonic()
     write_project(folder / "shop", Wishes(spark=spark))
     if spark:
-        _try_spark(console, folder, spark)
+        console.print(f"Spark with `{spark}`")
+        with console.status("Spark starts, and fetches its jars if they are not there..."):
+            done = run_planner(folder, folder / "first-start", "fetchdf", "select 1 as one")
+        if done.returncode:
+            raise RequestError(f"Spark does not start: {done.stderr.rpartition('Error: ')[2].strip()}")
     signal.signal(signal.SIGTERM, _end_now)  # so that what was started is stopped, whoever ends us
     with start_demo(console, folder) as demo:
         _play_story(demo)
@@ -139,15 +143,6 @@ def run_demo(folder: Path, *, keep: bool, spark: str = "") -> int:
     if not keep:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
-
-
-def _try_spark(console: Console, folder: Path, spark: str) -> None:
-    """Start Spark once, which fetches the jars that it lacks; raise RequestError with the reason if it fails."""
-    console.print(f"Spark with `{spark}`")
-    with console.status("Spark starts, and fetches its jars if they are not there..."):
-        done = run_planner(folder, folder / "first-start", "fetchdf", "select 1 as one")
-    if done.returncode:
-        raise RequestError(f"Spark does not start: {done.stderr.rpartition('Error: ')[2].strip()}")
 
 
 def _play_story(demo: Demo) -> None:

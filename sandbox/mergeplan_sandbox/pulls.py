@@ -33,7 +33,9 @@ def open_pull(site: Site, repo: Repository, author: str, body: Json) -> PullRequ
         raise field_error("PullRequest", "head", "head is not a branch", "invalid")
     if base_sha is None:
         raise field_error("PullRequest", "base", "base is not a branch", "invalid")
-    _refuse_second(repo, source, branch, base)
+    for pull in repo.pulls:
+        if (pull.state, pull.head_repository, pull.head_ref, pull.base_ref) == ("open", source.full_name, branch, base):
+            raise field_error("PullRequest", "head", f"A pull request already exists for {source.owner}:{branch}.")
     pull = PullRequest(
         id=site.state.next_id(),
         number=next_number(repo),
@@ -72,12 +74,6 @@ def _find_source(site: Site, repo: Repository, head: str) -> tuple[Repository, s
     return repo, branch
 
 
-def _refuse_second(repo: Repository, source: Repository, branch: str, base: str) -> None:
-    for pull in repo.pulls:
-        if (pull.state, pull.head_repository, pull.head_ref, pull.base_ref) == ("open", source.full_name, branch, base):
-            raise field_error("PullRequest", "head", f"A pull request already exists for {source.owner}:{branch}.")
-
-
 def edit_issue(site: Site, repo: Repository, item: Issue, sender: str, body: Json) -> None:
     check_issue("PullRequest", body)
     changes: Json = {}
@@ -86,17 +82,14 @@ def edit_issue(site: Site, repo: Repository, item: Issue, sender: str, body: Jso
             changes[field] = {"from": getattr(item, field)}
             setattr(item, field, body[field])
     if isinstance(item, PullRequest) and body.get("base") not in (None, item.base_ref):
-        changes["base"] = _rebase_onto(site, repo, item, body["base"])
+        base = body["base"]
+        sha = repos.list_refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
+        if sha is None or item.state != "open":
+            raise field_error("PullRequest", "base", "base is not a branch", "invalid")
+        changes["base"] = pushes.change_base(site, repo, item, base)
     item.updated_at = now()
     if changes and isinstance(item, PullRequest):
         webhooks.pull_request(site, repo, item, "edited", sender, {"changes": changes})
-
-
-def _rebase_onto(site: Site, repo: Repository, pull: PullRequest, base: str) -> Json:
-    sha = repos.list_refs(site.state.git(repo.full_name)).get(f"refs/heads/{base}")
-    if sha is None or pull.state != "open":
-        raise field_error("PullRequest", "base", "base is not a branch", "invalid")
-    return pushes.change_base(site, repo, pull, base)
 
 
 def close_issue(site: Site, repo: Repository, item: Issue, sender: str) -> None:

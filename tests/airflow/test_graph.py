@@ -89,7 +89,7 @@ def test_a_thousand_models_are_read_within_a_tenth_of_a_second(tmp_path: Path) -
 
 
 def test_what_a_dag_processor_imports_of_ours_is_small() -> None:
-    names = ("graph", "grouping", "selectors", "decisions", "place", "child")
+    names = ("graph", "grouping", "decisions", "place", "child")
     code = "".join(f"import mergeplan.airflow.{name}\n" for name in names) + (
         "import sys\n"
         "heavy = ('pyspark', 'sqlglot', 'pydantic', 'sqlalchemy', 'mergeplan.planner', 'airflow')\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.airflow.selectors import task_options
+from mergeplan.airflow.graph import task_options
 from mergeplan.selectors import SelectorError, find_unmatched, select_models
 from tests.airflow.graphs import SHOP, graph
 

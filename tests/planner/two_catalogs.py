@@ -13,9 +13,9 @@ from pathlib import Path
 
 import mergeplan
 from mergeplan import RequestError, Session
+from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.apply.janitor import sweep_tables
 from mergeplan.planner.apply.old_versions import remove_old_versions
-from mergeplan.planner.session.events import ignore_event
 from tests.planner.lakehouse import NO_JARS
 
 CONFIG = """

@@ -110,7 +110,15 @@ def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, princ
     if view.plan.empty:
         raise Conflict("The plan has nothing to apply.")
     context.jobs.check_apply(view.plan.id)  # which `submit` asks again: here it saves the work of planning
-    _check_unmoved(context, view.plan.id)
+    context.reader.expire()
+    with context.reader.open() as work:
+        try:
+            rebuild_plan(work, view.plan.id)
+        except PlanMoved:
+            raise
+        except RequestError as error:
+            if "needs Spark" not in error.message:  # the job checks that
+                raise
     return context.submit(Jobs(context.settings, principal.name).apply(view.plan.id, view.plan.environment, body))
 
 
@@ -118,19 +126,3 @@ def accept_job(record: JobRecord, response: Response, resource: str) -> JobRow:
     """Return the new job and set the address of its result in the response."""
     response.headers["Location"] = f"/api/v1/{resource}/{record.id}"
     return row_of(record)
-
-
-def _check_unmoved(context: ApiContext, plan_id: str) -> None:
-    """Raise PlanMoved if the plan comes out differently now.
-
-    If that needs Spark, it is left to the job, which checks as well.
-    """
-    context.reader.expire()
-    with context.reader.open() as work:
-        try:
-            rebuild_plan(work, plan_id)
-        except PlanMoved:
-            raise
-        except RequestError as error:
-            if "needs Spark" not in error.message:
-                raise

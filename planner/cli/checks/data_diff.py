@@ -1,6 +1,6 @@
 """data_diff: the effect of an environment's changes on the rows of its models."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,14 +89,10 @@ def show_model_diff(out: Output, diff: ModelDiff, names: tuple[str, str]) -> Non
     if not isinstance(out, Terminal):
         return
     if diff.rows is None:
-        out.say(f"{diff.model}: {diff.note}{_format_counts(diff.counts or ())}")
+        counts_text = " and ".join(f"{count:,}" for count in diff.counts or ())
+        out.say(f"{diff.model}: {diff.note}" + (f" ({counts_text} rows)" if counts_text else ""))
         return
     shown = TableDiff(names, diff.key, diff.schema, diff.rows, diff.samples, diff.model, diff.same_files)
     show_diff(out.console, shown)
     if diff.days or diff.note:
         out.say("; ".join([*(f"over {days}" for days in map(str, diff.days[:3])), *filter(None, [diff.note])]))
-
-
-def _format_counts(counts: Iterable[int]) -> str:
-    counts_text = " and ".join(f"{count:,}" for count in counts)
-    return f" ({counts_text} rows)" if counts_text else ""

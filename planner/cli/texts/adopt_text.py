@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView
+from mergeplan.planner.contract.adoption import AdoptionView
 from mergeplan.planner.contract.base import Spans
 from mergeplan.planner.wording import count_noun
 
@@ -24,23 +24,19 @@ def survey_text(view: AdoptionView) -> Iterator[str]:
 
 def adoption_text(view: AdoptionView) -> Iterator[str]:
     for table in view.tables:
-        yield from _table_lines(table)
+        rows = "" if table.rows is None else f", {count_noun(table.rows, 'row')}"
+        method = "its rows are copied" if table.copies else "its files stay where they are"
+        yield f"{table.model} <- {table.table}{rows}" + (f"; {method}" if table.fits else "")
+        yield from (f"  refused: {problem}" for problem in table.problems)
+        if table.holds:
+            yield f"  counts as computed: {_format_spans(table.holds)}"
+        if table.left:
+            yield f"  the next run computes: {_format_spans(table.left)}"
+        if table.moved_to:
+            yield f"  {table.table} is renamed {table.moved_to}: the view of the model takes its name"
+        yield from (f"  {note}" for note in table.notes)
     for name in view.replaced:
         yield f"The view {name} is replaced by the model's."
-
-
-def _table_lines(adopted_table: AdoptedTable) -> Iterator[str]:
-    rows = "" if adopted_table.rows is None else f", {count_noun(adopted_table.rows, 'row')}"
-    method = "its rows are copied" if adopted_table.copies else "its files stay where they are"
-    yield f"{adopted_table.model} <- {adopted_table.table}{rows}" + (f"; {method}" if adopted_table.fits else "")
-    yield from (f"  refused: {problem}" for problem in adopted_table.problems)
-    if adopted_table.holds:
-        yield f"  counts as computed: {_format_spans(adopted_table.holds)}"
-    if adopted_table.left:
-        yield f"  the next run computes: {_format_spans(adopted_table.left)}"
-    if adopted_table.moved_to:
-        yield f"  {adopted_table.table} is renamed {adopted_table.moved_to}: the view of the model takes its name"
-    yield from (f"  {note}" for note in adopted_table.notes)
 
 
 def _format_spans(spans: Spans) -> str:

@@ -2,7 +2,8 @@
 
 import click
 
-from mergeplan.planner.session.events import Event, SparkStarted, SparkStarting, TestsStarted
+from mergeplan.planner.apply.events import Event
+from mergeplan.planner.session.events import SparkStarted, SparkStarting, TestsStarted
 from mergeplan.planner.wording import count_noun
 
 

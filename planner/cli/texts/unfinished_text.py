@@ -2,9 +2,9 @@
 
 import click
 
-from mergeplan.planner.apply.events import PromotionPending, PromotionRecovered, Recovery
+from mergeplan.planner.apply.events import Event, PromotionPending, PromotionRecovered, Recovery
 from mergeplan.planner.cli.texts.progress_text import show_progress
-from mergeplan.planner.session.events import Event, StateUnknown
+from mergeplan.planner.session.events import StateUnknown
 
 
 def pending_text(event: PromotionPending) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from mergeplan.planner.apply.events import ignore_event
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.session.events import ignore_event
 from mergeplan.planner.session.use_cases.doctor import Finding, run_checks
 
 MARKS = {True: "ok", False: "wrong", None: "-"}

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from mergeplan.planner.apply.events import Promoted
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
 from mergeplan.planner.cli.click_options import options_from
 from mergeplan.planner.cli.failure import report_error
@@ -16,7 +15,6 @@ from mergeplan.planner.cli.output import Output, make_emitter, output_of, output
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.texts.rollback_text import behind_text, rollback_text
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.contract.base import Names
 from mergeplan.planner.contract.from_events import view_counts
 from mergeplan.planner.contract.from_history import environment_row, revision_row, rollback_view
 from mergeplan.planner.contract.result import KeptRow, PromotionRow, ResultLine
@@ -136,7 +134,12 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
     with open_workspace(root, gateway, on_event=make_emitter(out)) as work:
         done = drop(work, name, who)
     sentence = f"`{name}` is gone, and with it {count_noun(len(done.tables), 'table')}"
-    _print_promotion(out, done.promoted, sentence, done.tables)
+    if isinstance(out, JsonLines):
+        moved = PromotionRow(views=view_counts(done.promoted), revision=done.promoted.revision, spark_jobs=0)
+        out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=done.tables))
+    else:
+        out.finish()
+        out.say(f"\n{sentence}.")
     return 0
 
 
@@ -282,12 +285,3 @@ def _print_rollback(out: Output, name: str, rollback_result: RolledBack) -> None
     out.say(f"\n{sentence}.")
     for gap in behind:
         out.say(f"{gap.shown.name} {behind_text(name, gap)}")
-
-
-def _print_promotion(out: Output, promotion: Promoted, sentence: str, tables: Names) -> None:
-    if isinstance(out, JsonLines):
-        moved = PromotionRow(views=view_counts(promotion), revision=promotion.revision, spark_jobs=0)
-        out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=tables))
-    else:
-        out.finish()
-        out.say(f"\n{sentence}.")

@@ -35,7 +35,7 @@ def mcp(root: Path, gateway: str | None, http: bool, host: str, port: int, **opt
         raise RequestError("`mergeplan mcp` needs the `mcp` package.", hint="Run `pip install 'mergeplan[mcp]'`.")
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
-    from mergeplan.planner.agents import opening, server
+    from mergeplan.planner.agents import server
     from mergeplan.planner.api import access, serving
 
     tokens = access.read_tokens(os.environ) if http else {}
@@ -43,7 +43,7 @@ def mcp(root: Path, gateway: str | None, http: bool, host: str, port: int, **opt
     for name in access.token_variables():
         os.environ.pop(name, None)
     rules = access.Access(host=host, tokens=tokens) if http else access.Access()
-    toolbox = opening.open_toolbox(settings(root, gateway), rules, dict(os.environ), **option_values)
+    toolbox = server.open_toolbox(settings(root, gateway), rules, dict(os.environ), **option_values)
     if not http:
         server.serve_stdio(toolbox)
         return 0

@@ -54,11 +54,8 @@ def ui(root: Path, gateway: str | None, **option_values: Any) -> int:
         context = opening.open_context(
             project, rules, dict(os.environ), edit=option_values["edit"], passed=option_values["passed"], limits=limits
         )
-        click.echo(f"http://{_format_address(listener.getsockname())}/")
+        address = listener.getsockname()
+        host = f"[{address[0]}]" if ":" in address[0] else address[0]
+        click.echo(f"http://{host}:{address[1]}/")
         serving.serve_app(app.create_app(context, make_pages()), listener)
     return 0
-
-
-def _format_address(address: tuple[Any, ...]) -> str:
-    host = f"[{address[0]}]" if ":" in address[0] else address[0]
-    return f"{host}:{address[1]}"

@@ -166,11 +166,12 @@ def driver_conf(connection: Connection, home: Path) -> dict[str, str]:
     """Return the settings that our own Spark starts with; the connection's take precedence over ours."""
     master = connection.master or dict(connection.conf).get("spark.master", "local[*]")
     local = master.startswith("local")
+    has_settings = bool(connection.config_dir) or any(key in METASTORE for key, _ in connection.conf)
     return {
         "spark.app.name": "mergeplan",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.catalogImplementation": "hive" if _has_metastore(connection) else "in-memory",
+        "spark.sql.catalogImplementation": "hive" if has_settings or is_embedded(connection) else "in-memory",
         # A table that another session has pointed at new files must not be read from a remembered listing.
         "spark.sql.filesourceTableRelationCacheSize": "0",
         **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if local else {}),
@@ -179,11 +180,6 @@ def driver_conf(connection: Connection, home: Path) -> dict[str, str]:
         **session_conf(connection),
         "spark.master": master,
     }
-
-
-def _has_metastore(connection: Connection) -> bool:
-    has_settings = bool(connection.config_dir) or any(key in METASTORE for key, _ in connection.conf)
-    return has_settings or is_embedded(connection)
 
 
 def _derby_conf(folder: Path) -> Mapping[str, str]:

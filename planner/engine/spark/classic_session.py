@@ -44,7 +44,10 @@ class ClassicSession:
         self._catalog = connection.catalog
         try:
             spark_home()  # raises where pyspark is a client, of which half cannot be imported
-            _refuse_a_second()
+            from pyspark import SparkContext
+
+            if SparkContext._active_spark_context is not None:
+                raise RequestError("this process has a Spark open already.", hint="Close that one first.")
             token = secrets.token_urlsafe(32) if connection.serves else ""
             conf = starting_conf(connection, home) | (serving_conf(token) if token else {})
             self._connection = connection
@@ -240,13 +243,6 @@ def _build_catalog(session: SparkSession) -> None:
 
 def _ignore_error(*_: object) -> None:
     """Print nothing: pyspark prints a stack trace when the JVM is killed, and the next call raises SparkUnavailable."""
-
-
-def _refuse_a_second() -> None:
-    from pyspark import SparkContext
-
-    if SparkContext._active_spark_context is not None:
-        raise RequestError("this process has a Spark open already.", hint="Close that one first.")
 
 
 def _forget_gateway() -> None:

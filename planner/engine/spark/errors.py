@@ -51,7 +51,10 @@ def translate_error(error: BaseException, sql: str) -> MergeplanError:
         hint = "Give it more with `spark.driver.memory`. Earlier results are kept."
         return SparkLost("Spark ran out of memory.", hint=hint)
     message, hint = split_message(spark_message.text)
-    if _is_away(error):
+    kind, code = type(error).__name__, getattr(_call_method(error, "getGrpcStatusCode"), "name", "")
+    # An error of Spark itself has more than gRPC's code.
+    broken = kind == "SparkConnectGrpcException" and condition(error) is None and code in ("UNKNOWN", "CANCELLED")
+    if broken or code == "UNAVAILABLE" or condition(error) == "RETRIES_EXCEEDED":
         return SparkLost(message, hint=hint)
     return QueryError(
         message, hint=hint, condition=spark_message.condition, position=_query_position(spark_message, sql)
@@ -71,16 +74,6 @@ def replaces_views(error: BaseException) -> bool:
 def _has_ended(error: BaseException) -> bool:
     """Return True if the JVM of our own Spark is gone: the socket to it breaks, or nothing listens any more."""
     return isinstance(error, ConnectionError) or type(error).__name__ == "Py4JNetworkError"
-
-
-def _is_away(error: BaseException) -> bool:
-    """Return True if the connection to Spark broke: it ended, or ends.
-
-    An error of Spark itself has more than gRPC's code.
-    """
-    kind, code = type(error).__name__, getattr(_call_method(error, "getGrpcStatusCode"), "name", "")
-    broken = kind == "SparkConnectGrpcException" and condition(error) is None and code in ("UNKNOWN", "CANCELLED")
-    return broken or code == "UNAVAILABLE" or condition(error) == "RETRIES_EXCEEDED"
 
 
 def condition(error: BaseException) -> str | None:

@@ -1,6 +1,6 @@
 """Unit tests that name a model or its columns: the edits of a rename in their YAML."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import yaml
 
@@ -26,7 +26,10 @@ def unit_test_edits(
         for name, body in _node_pairs(root):
             fields = {key.value: (key, value) for key, value in _node_pairs(body)}
             if "macro" in fields:
-                _refuse_call(path, name.value, fields, table, catalog)
+                inputs = _node_pairs(fields["inputs"][1]) if "inputs" in fields else []
+                if any(without_default(str(key.value).lower(), catalog) == table for key, _ in inputs):
+                    message = f"The test `{name.value}` ({path}) reads `{table}` in the call of a macro"
+                    raise RequestError(f"{message}: rename it there first.")
             if "model" not in fields:
                 continue
             of_model = without_default(str(fields["model"][1].value).lower(), catalog) == table
@@ -44,15 +47,6 @@ def unit_test_edits(
                         yield _node_edit(path, key, model_name)
                     if column:
                         yield from _row_edits(path, name.value, value, column)
-
-
-def _refuse_call(
-    path: str, test: str, fields: Mapping[str, tuple[yaml.Node, yaml.Node]], table: str, catalog: str
-) -> None:
-    """Raise RequestError for a macro's test whose query reads the table: its call is no text of a model."""
-    inputs = _node_pairs(fields["inputs"][1]) if "inputs" in fields else []
-    if any(without_default(str(key.value).lower(), catalog) == table for key, _ in inputs):
-        raise RequestError(f"The test `{test}` ({path}) reads `{table}` in the call of a macro: rename it there first.")
 
 
 def _row_edits(path: str, test: str, node: yaml.Node | None, column: tuple[str, str]) -> Iterator[Edit]:

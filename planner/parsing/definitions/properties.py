@@ -186,7 +186,10 @@ def read_value(prop: Property, default: object) -> Any:  # of the field's type, 
 def read_columns(prop: Property) -> tuple[Column, ...]:
     """Return `(id INT, price DECIMAL(10, 2))` as columns with Spark types; raise ProjectError for an unknown type."""
     columns_by_name: dict[str, Column] = {}
-    for part in _bracket_items(prop):
+    parts = split_commas(bracket_tokens(prop), True)
+    if not parts or not all(parts):
+        raise prop.error(f"`{prop.key}` is empty, or has two commas in a row.")
+    for part in parts:
         column = part[0].text.lower()
         if len(part) < 2:
             raise prop.error(f"Column `{column}` has no type.", "Write `columns (id INT, name STRING)`.", part[0])
@@ -355,13 +358,6 @@ def bracket_tokens(prop: Property) -> Tokens:
     if prop.value[0].token_type is not TokenType.L_PAREN or closing(prop.value, 0) != len(prop.value) - 1:
         raise prop.error(f"`{prop.key}` needs a value in brackets: `{prop.key} (...)`.")
     return prop.value[1:-1]
-
-
-def _bracket_items(prop: Property) -> list[list[Token]]:
-    parts = split_commas(bracket_tokens(prop), True)
-    if not parts or not all(parts):
-        raise prop.error(f"`{prop.key}` is empty, or has two commas in a row.")
-    return parts
 
 
 def _parse_dotted_name(prop: Property, part: Tokens) -> str:

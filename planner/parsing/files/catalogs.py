@@ -98,12 +98,8 @@ def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
     check_views((naming.view(model.name, PROD), *([model.name] if model.kind.is_view else ())), catalogs, place)
     if not model.kind.is_stored or catalogs.is_session(model.name):
         return model
-    return _apply_catalog_format(model, catalog, name, place)
-
-
-def _apply_catalog_format(model: Model, own: Catalog, name: str, place: Located) -> Model:
-    if not model.storage.table_format and own.table_format:
-        return replace(model, storage=replace(model.storage, table_format=own.table_format))
+    if not model.storage.table_format and catalog.table_format:
+        return replace(model, storage=replace(model.storage, table_format=catalog.table_format))
     if name and model.storage.table_format not in TABLE_FORMATS:
         form_text = "of plain files" if model.storage.table_format else "without `table_format`"
         raise ProjectError(

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import Any
 
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.checks import AuditCall, Checks
@@ -39,7 +38,12 @@ def external_models(
     named: set[str] = set()  # tables with an item for this gateway
     chosen: list[tuple[int, str]] = []
     for index, entry in enumerate(document.value):
-        _check_keys(document, index, entry)
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            raise document.error((index,), "An external model needs a `name`.", "Write `- name: schema.table`.")
+        for key in entry:
+            if key not in _KEYS:
+                hint = did_you_mean(str(key), _KEYS)
+                raise document.error((index, str(key)), f"`{key}` is not a key of an external model.", hint)
         if entry.get("gateway") not in (None, *gateways):
             continue  # its gateway is not in config.yaml, so that no model can read this table
         name = parse_name(entry["name"], document.place((index, "name")), defaults.catalog)
@@ -51,15 +55,6 @@ def external_models(
     for index, name in chosen:
         if name not in named or document.value[index].get("gateway") is not None:
             yield _read_model(document, text, defaults, index, name)
-
-
-def _check_keys(document: Document, index: int, entry: Any) -> None:
-    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
-        raise document.error((index,), "An external model needs a `name`.", "Write `- name: schema.table`.")
-    for key in entry:
-        if key not in _KEYS:
-            hint = did_you_mean(str(key), _KEYS)
-            raise document.error((index, str(key)), f"`{key}` is not a key of an external model.", hint)
 
 
 def _read_model(document: Document, text: str, defaults: Defaults, index: int, name: str) -> Model:

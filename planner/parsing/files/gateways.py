@@ -33,10 +33,6 @@ def apply_gateway_defaults(config: Config, own: str) -> Config:
     if special is not None:
         changes = {key: getattr(special, key) for key in special.model_fields_set}
         config = config.model_copy(update={"model_defaults": general.model_copy(update=changes)})
-    return _apply_table_format(config, own)
-
-
-def _apply_table_format(config: Config, own: str) -> Config:
     table_format, defaults = config.gateways[own].connection.table_format, config.model_defaults
     if table_format is None or defaults.table_format is not None:
         return config

@@ -16,8 +16,8 @@ from sqlglot.tokenizer_core import Token
 
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.intervals import Cron
-from mergeplan.planner.model.change_policy import ChangePolicy
 from mergeplan.planner.model.checks import Checks
+from mergeplan.planner.model.incremental import ChangePolicy
 from mergeplan.planner.model.kind import Fill, Kind
 from mergeplan.planner.model.metadata import Metadata
 from mergeplan.planner.model.model import PROPERTIES, Audit, Model
@@ -325,7 +325,10 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
     check_places(tree, source, tokens)
     placed, called = is_placed(tree), name_tokens(tree, source, tokens)
     tables = name_tables(tree, source, tokens, body.temporary)
-    _check_temporary(model, tree, body, source, tokens)
+    read = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db} & body.temporary
+    if read and not model.kind.is_stored:  # the temporary view no longer exists when the model is read
+        at = next((token for token in tokens if token.text.lower() in read), tokens[0])
+        raise source.error(at, f"A {model.kind} model cannot read the temporary view `{min(read)}`.", "Use kind FULL.")
     if model.name in tables | set(model.depends_on):
         model = reading_itself(model, model.locate(model.name))
     names = name_outputs(tree)
@@ -347,14 +350,6 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
         depends_on=tuple(sorted((tables | set(model.depends_on)) - {model.name})),
         metadata=replace(model.metadata, column_descriptions=comments),
     )
-
-
-def _check_temporary(model: Model, tree: exp.Expr, body: Body, source: SourceText, tokens: Tokens) -> None:
-    """Raise ProjectError for a view over a temporary view, which no longer exists when the view is read."""
-    read = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db} & body.temporary
-    if read and not model.kind.is_stored:
-        at = next((token for token in tokens if token.text.lower() in read), tokens[0])
-        raise source.error(at, f"A {model.kind} model cannot read the temporary view `{min(read)}`.", "Use kind FULL.")
 
 
 def _without_kept(model: Model) -> Model:

@@ -32,7 +32,9 @@ def parse_instant(text: str, now: datetime) -> datetime:
     try:
         # a long run of digits is epoch milliseconds, as in SQLMesh
         read = (
-            _parse_milliseconds(words) if re.fullmatch(r"\d{10,14}", words) else datetime.fromisoformat(words.upper())
+            datetime.fromtimestamp(int(words) / 1000, UTC)
+            if re.fullmatch(r"\d{10,14}", words)
+            else datetime.fromisoformat(words.upper())
         )
     except (ValueError, OverflowError, OSError):
         raise ValueError(f"`{text}` is not a date. {_EXAMPLES}") from None
@@ -65,10 +67,6 @@ def text_of(value: object) -> str:
 def _day_ago(words: str) -> bool:
     match = _AGO.fullmatch(words)
     return match is not None and match[2] not in ("minute", "hour")
-
-
-def _parse_milliseconds(words: str) -> datetime:
-    return datetime.fromtimestamp(int(words) / 1000, UTC)
 
 
 def _subtract_units(count: int, unit: str, now: datetime, midnight: datetime) -> datetime:

@@ -140,8 +140,8 @@ def _list_words(tokens: Tokens) -> Iterator[str]:
             yield from _CROSS_JOIN
         if kind is TokenType.L_PAREN and index - 1 not in crosses and _is_grouping(last):
             yield "("  # the parser puts brackets where it takes one operator to bind closer than another
-        if kind is TokenType.ALIAS and _is_a_name(kinds, index):
-            yield "AS"
+        if kind is TokenType.ALIAS and (index + 1 >= len(kinds) or kinds[index + 1] in _BEHIND_NAMES):
+            yield "AS"  # of `SELECT a AS, b`: to Spark the alias, which the parser drops
         if text in _FRAMES and texts[index + 1 : index + 3] == _SHORT_BOUND:
             yield from _UNTIL_NOW
         if kind in _SILENT or index in left_out or _goes_without(kinds, texts, index):
@@ -188,11 +188,6 @@ def _find_types_of_length(kinds: Kinds) -> set[int]:
         if kind in _SIZED and index and kinds[index - 1] in (TokenType.ALIAS, TokenType.DCOLON)
         and kinds[index + 1 : index + 4] == [TokenType.L_PAREN, TokenType.NUMBER, TokenType.R_PAREN]
     }  # fmt: skip
-
-
-def _is_a_name(kinds: Kinds, index: int) -> bool:
-    """Return True for the `AS` of `SELECT a AS, b`, which to Spark is the alias; the parser drops it."""
-    return index + 1 >= len(kinds) or kinds[index + 1] in _BEHIND_NAMES
 
 
 def _is_suffix(texts: Sequence[str], index: int) -> bool:

@@ -66,7 +66,9 @@ def name_tables(
         if not table.db and (_is_cte(table) or table.name.lower() in temporary):
             continue
         text = ".".join(part.name for part in table.parts)
-        name = model_name(text, _find_place(text, source, tokens), source.catalog)
+        first = text.split(".")[0].lower()
+        at = next((token for token in tokens if token.text.lower() == first), tokens[0])
+        name = model_name(text, source.place(at), source.catalog)
         called[text.lower()] = name
         set_name(table, name)
         names.add(name)
@@ -191,9 +193,3 @@ def _is_cte(table: exp.Table) -> bool:
         inside = node if isinstance(node, exp.CTE) else inside
         node = node.parent
     return False
-
-
-def _find_place(text: str, source: SourceText, tokens: Tokens) -> Place:
-    first = text.split(".")[0].lower()
-    at = next((token for token in tokens if token.text.lower() == first), tokens[0])
-    return source.place(at)

@@ -39,8 +39,10 @@ def _describe_problem(
     if "mapping values are not allowed" in problem:
         return _stray_colon(mark, line, lines)
     if "flow node" in context:
-        opened, bracket = _last_opened(mark, lines)
-        return _inside_brackets(mark, line, lines, opened, bracket)
+        lines_above = [*lines[: mark.line], lines[mark.line][: mark.column] if mark.line < len(lines) else ""]
+        row = next((row for row in range(len(lines_above) - 1, -1, -1) if set("[{") & set(lines_above[row])), mark.line)
+        bracket = "]" if lines_above[row].rfind("[") > lines_above[row].rfind("{") else "}"
+        return _inside_brackets(mark, line, lines, row, bracket)
     if "flow" in context:
         return _inside_brackets(mark, line, lines, opened, "]" if "sequence" in context else "}")
     if "quoted scalar" in context or "double-quoted" in context:
@@ -62,12 +64,6 @@ def _stray_colon(mark: yaml.Mark, line: str, lines: list[str]) -> tuple[int, str
         sign = "a space after its `:`" if ":" in code else "its `:`"
         return above, f"This line lacks {sign}: `{code}`.", "A key is written `key: value`."
     return mark.line, "This line is indented further than the one above, which has a value.", "Indent both alike."
-
-
-def _last_opened(mark: yaml.Mark, lines: list[str]) -> tuple[int, str]:
-    lines_above = [*lines[: mark.line], lines[mark.line][: mark.column] if mark.line < len(lines) else ""]
-    row = next((row for row in range(len(lines_above) - 1, -1, -1) if set("[{") & set(lines_above[row])), mark.line)
-    return row, "]" if lines_above[row].rfind("[") > lines_above[row].rfind("{") else "}"
 
 
 def _inside_brackets(

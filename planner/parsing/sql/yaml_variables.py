@@ -78,12 +78,8 @@ def replace_variables(path: str, text: str, replacement: Replacement) -> str:
 
 
 def _replace_use(replacement: Replacement, place: Place, match: re.Match[str]) -> str:
-    return replacement(_read_variable(match), place)
-
-
-def _read_variable(match: re.Match[str]) -> Variable:
     filters = tuple(name.strip() for name in match["filters"].split("|")[1:])
-    return Variable(match["one"] or match["two"], _default_text(match["default"]), filters)
+    return replacement(Variable(match["one"] or match["two"], _default_text(match["default"]), filters), place)
 
 
 def _default_text(literal: str | None) -> str | None:

@@ -19,9 +19,8 @@ from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.errors import MergeplanError, Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.files.configuration import CONFIGS
-from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
-from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject, DbtQuestion, read_round
+from mergeplan.planner.parsing.files.dbt.spelling import quote_words, spark_words
 from mergeplan.planner.parsing.files.dbt.two_forms import SPARK
 from mergeplan.planner.parsing.files.dbt.unit_tests import macro_calls
 from mergeplan.planner.parsing.files.schema import DbtConfig

@@ -73,7 +73,9 @@ class OwnRows:
         if node.error or is_loaded(node):
             return None
         name = without_default(node.table, self._default_catalog) if self._default_catalog else node.table
-        old = self._models_of_prod().get(name)
+        if self._deployed is None:
+            self._deployed = self._load_deployed()
+        old = self._deployed.get(name)
         is_inlined = node.materialized == "ephemeral"
         is_new = old is None and not is_inlined and not is_there(node.table)
         if node.type == "model" and node.materialized not in (IN_FIRST_RUN if is_new else COMPUTED):
@@ -99,11 +101,6 @@ class OwnRows:
                 return model if model.seed.rows <= SEED_ROWS_MAX else None
             return model if model is not None and model.written.text else None
         return None
-
-    def _models_of_prod(self) -> Mapping[str, Model]:
-        if self._deployed is None:
-            self._deployed = self._load_deployed()
-        return self._deployed
 
 
 def _put_queries(text: str, queries: Mapping[str, NodeQuery]) -> str:

@@ -26,7 +26,6 @@ from mergeplan.planner.python.dbt_code.connection import refuse_settings
 from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
-from mergeplan.planner.python.dbt_code.macro_calls import call_node
 from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, replace_marks
 from mergeplan.planner.python.dbt_code.node_data import (
     column_data,
@@ -43,7 +42,7 @@ from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.thread_locks import use_thread_locks
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
 from mergeplan.planner.python.dbt_code.timed_settings import refuse_timed_settings
-from mergeplan.planner.python.dbt_code.unit_tests import unit_test_data
+from mergeplan.planner.python.dbt_code.unit_tests import call_node, unit_test_data
 from mergeplan.planner.python.dbt_code.yaml_limit import limit_yaml
 from mergeplan.planner.python.serving import serve_pipes
 

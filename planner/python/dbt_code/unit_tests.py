@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
+from mergeplan.planner.python.dbt_code.node_data import plain_value
 
 
 def unit_test_data(test: Any, manifest: Any, relation: Callable[[Any], str]) -> dict[str, Any]:
@@ -56,15 +57,28 @@ def _input_table(text: str, model: Any, manifest: Any, relation: Callable[[Any],
 def _fixture_data(fixture: Any) -> dict[str, Any]:
     if isinstance(fixture.rows, str):
         return {"query": fixture.rows}
-    rows = [{name: _plain_cell(value) for name, value in row.items()} for row in fixture.rows or []]
+    rows = [{name: plain_value(value) for name, value in row.items()} for row in fixture.rows or []]
     return {"rows": rows}
 
 
 def _plain_data(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain_data(inner) for key, inner in value.items()}
-    return [_plain_data(inner) for inner in value] if isinstance(value, list) else _plain_cell(value)
+    return [_plain_data(inner) for inner in value] if isinstance(value, list) else plain_value(value)
 
 
-def _plain_cell(value: Any) -> Any:
-    return str(value) if isinstance(value, date) else value
+@contextmanager
+def call_node(text: str, config: Any, manifest: Any) -> Iterator[Any]:
+    """Yield a node of dbt with this text, which the manifest has within the context only."""
+    from dbt.parser.manifest import process_node
+    from dbt.parser.sql import SqlBlockParser
+
+    before = set(manifest.nodes)
+    try:
+        parser = SqlBlockParser(project=config, manifest=manifest, root_project=config)
+        node = parser.parse_remote(text, "mergeplan_unit_test")
+        process_node(config, manifest, node)
+        yield node
+    finally:
+        for name in set(manifest.nodes) - before:
+            del manifest.nodes[name]

@@ -7,13 +7,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
-from mergeplan.planner.apply.events import AuditRan, BatchDone, ModelFailed, ModelSkipped, ModelStarted, ModelUpToDate
+from mergeplan.planner.apply.events import (
+    AuditRan,
+    BatchDone,
+    Event,
+    ModelFailed,
+    ModelSkipped,
+    ModelStarted,
+    ModelUpToDate,
+)
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Interval, Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
-from mergeplan.planner.session.events import Due, Event
+from mergeplan.planner.session.events import Due
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.runs.run_records import AuditCount, ModelRun, RunStatus

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 
 from mergeplan.planner.contract.schedule import (
     Schedule,
@@ -14,7 +17,9 @@ from mergeplan.planner.contract.schedule import (
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Column
-from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.session.settings import settings_of
+from mergeplan.planner.session.state_access import open_state
+from mergeplan.planner.snapshot.environment import PROD, Environment, parse_environment_name
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 
@@ -85,3 +90,23 @@ def _list_columns(snapshot: Snapshot, table_columns: tuple[Column, ...]) -> tupl
         ScheduledColumn(name=column.name, type=column.type, description=comments.get(column.name, ""))
         for column in columns
     )
+
+
+def read_schedule(
+    folder: str | Path = ".",
+    *,
+    environment: str = PROD,
+    gateway: str | None = None,
+    state_url: str | None = None,
+    project: str | None = None,
+) -> Schedule:
+    """Return the models that an environment shows with parents, cron, columns and tables, from the state alone.
+
+    With `state_url` and `project`, its name in the state, no file is read and no variable of config.yaml resolved.
+    Otherwise config.yaml says where the state is. Raise RequestError if the environment does not exist.
+    """
+    settings = settings_of(os.environ, Path(folder), gateway)
+    if state_url is not None:
+        settings = replace(settings, state_url=state_url)
+    with open_state(settings, project) as store:
+        return make_schedule(store, parse_environment_name(environment))

@@ -11,6 +11,8 @@ from types import FrameType
 from mergeplan.planner.apply.events import (
     BatchDone,
     Compared,
+    Emit,
+    Event,
     ModelStarted,
     ModelUpToDate,
     Stage,
@@ -18,7 +20,7 @@ from mergeplan.planner.apply.events import (
     StageStarted,
 )
 from mergeplan.planner.errors import Cancelled
-from mergeplan.planner.session.events import Due, Emit, Event, Linted, Tested
+from mergeplan.planner.session.events import Due, Linted, Tested
 
 
 def is_between(event: Event) -> bool:

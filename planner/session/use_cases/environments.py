@@ -13,13 +13,13 @@ from mergeplan.planner.apply.janitor import (
     drop_expired,
     find_expired_environments,
     find_unused_tables,
+    measure_sizes,
     sweep_tables,
 )
 from mergeplan.planner.apply.old_versions import OldVersions, find_old_versions, remove_old_versions
 from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.apply.promotion.rollback import AskedBy, RollbackPlan, build_rollback
 from mergeplan.planner.apply.promotion.rollback import apply_rollback as roll_back
-from mergeplan.planner.apply.table_sizes import measure_sizes
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.parsing.files.environments import parse_ttl, replaces_views, seconds_of_promotion
 from mergeplan.planner.session.use_cases.applying import Record

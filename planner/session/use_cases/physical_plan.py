@@ -167,7 +167,9 @@ class _Sides:
         names = [model.name, *model.depends_on]
         while names:
             name = names.pop()
-            snapshot = self._find_snapshot(name, side)
+            # A table is that of the new side for both; an inlined model is that of its side.
+            new = self.new.get(name)
+            snapshot = new if side or (new and not _is_inlined(new)) else self.old.get(name)
             if snapshot is None or name in tables or name in inside:
                 continue
             if _is_inlined(snapshot):
@@ -176,14 +178,6 @@ class _Sides:
             else:
                 tables[name] = snapshot.table
         return tables, inside
-
-    def _find_snapshot(self, name: str, side: int) -> Snapshot | None:
-        """Return the snapshot that a name refers to on one side.
-
-        A table is that of the new side for both; an inlined model is that of the given side.
-        """
-        new = self.new.get(name)
-        return new if side or (new and not _is_inlined(new)) else self.old.get(name)
 
 
 def _choose_interval(new: Snapshot, held_time: Timeline) -> Interval | None:

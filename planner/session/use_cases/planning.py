@@ -112,7 +112,10 @@ def make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]
 def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Plan:
     store = work.store
     if options.restate:
-        return _plan_restatement(work, options)
+        environment = work.environment(options.environment)
+        window = _build_window(work, options)
+        past, changed = work.store.restatements.past(), git_change_finder(work.project)
+        return build_restatement(environment, load_state(work), window, options.restate, past, changed)
     if options.restate_copy and options.environment == PROD:
         message = "`--restate-copy` is for other environments: prod's own tables are restated."
         raise RequestError(message, hint="Use `--restate-model`.")
@@ -200,13 +203,6 @@ def _compute_expiry(work: Workspace, environment: str) -> datetime | None:
     """Return the expiry of an environment whose plan is applied now, by the wall clock; None if it never expires."""
     length = environment_ttl(work.project.config, environment)
     return None if length is None else work.began_at + length
-
-
-def _plan_restatement(work: Workspace, options: PlanOptions) -> Plan:
-    environment = work.environment(options.environment)
-    window = _build_window(work, options)
-    past, changed = work.store.restatements.past(), git_change_finder(work.project)
-    return build_restatement(environment, load_state(work), window, options.restate, past, changed)
 
 
 def _forward_only(work: Workspace, options: PlanOptions) -> ForwardOnly:

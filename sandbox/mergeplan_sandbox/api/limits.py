@@ -98,21 +98,18 @@ def check_run_fields(body: Json) -> None:
     elif body.get("status") == "completed":
         raise field_error("CheckRun", "conclusion", "conclusion is required when status is completed", "missing_field")
     if body.get("output") is not None:
-        _check_output(body["output"])
+        output = body["output"]
+        require_text("CheckRun", output, "summary")
+        for field in ("summary", "text"):
+            check_length("CheckRun", field, output.get(field), CHECK_TEXT)
+        annotations = output.get("annotations") or []
+        if len(annotations) > ANNOTATIONS_PER_REQUEST:
+            raise field_error(
+                "CheckRun", "annotations", f"no more than {ANNOTATIONS_PER_REQUEST} items per request are allowed"
+            )
+        for annotation in annotations:
+            _check_annotation(annotation)
     _check_actions(body.get("actions") or [])
-
-
-def _check_output(output: Json) -> None:
-    require_text("CheckRun", output, "summary")
-    for field in ("summary", "text"):
-        check_length("CheckRun", field, output.get(field), CHECK_TEXT)
-    annotations = output.get("annotations") or []
-    if len(annotations) > ANNOTATIONS_PER_REQUEST:
-        raise field_error(
-            "CheckRun", "annotations", f"no more than {ANNOTATIONS_PER_REQUEST} items per request are allowed"
-        )
-    for annotation in annotations:
-        _check_annotation(annotation)
 
 
 def _check_annotation(annotation: Json) -> None:

@@ -17,8 +17,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitResult, TextContent
 
-from mergeplan.planner.agents.opening import open_toolbox
-from mergeplan.planner.agents.server import make_server
+from mergeplan.planner.agents.server import make_server, open_toolbox
 from mergeplan.planner.api.access import VARIABLE, Access, Scope
 from mergeplan.planner.session.settings import SessionSettings
 

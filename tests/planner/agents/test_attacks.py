@@ -21,8 +21,7 @@ from mcp.client import Client
 from mergeplan.planner.agents import applying
 from mergeplan.planner.agents.answers import HIDDEN
 from mergeplan.planner.agents.applying import check_plan
-from mergeplan.planner.agents.opening import open_toolbox
-from mergeplan.planner.agents.server import make_server
+from mergeplan.planner.agents.server import make_server, open_toolbox
 from mergeplan.planner.api.access import Access, Scope
 from mergeplan.planner.api.jobs.child import Launch
 from mergeplan.planner.engine.spark.engine import SparkEngine

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
-from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
+from mergeplan.planner.parsing.files.dbt.spelling import quote_words, spark_words
 from mergeplan.planner.project.dbt.compile import DbtTarget, name_schema
 
 from .test_texts import node

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.apply.events import Stage, StageStarted
+from mergeplan.planner.apply.events import Event, Stage, StageStarted
 from mergeplan.planner.errors import PlanMoved, QueryError, Refused, RequestError
-from mergeplan.planner.session.events import Due, Event, Linted
+from mergeplan.planner.session.events import Due, Linted
 from mergeplan.planner.session.options import PlanOptions, RunOptions, TableDiffOptions
 from mergeplan.planner.session.session import Session
 from mergeplan.planner.session.settings import SessionSettings

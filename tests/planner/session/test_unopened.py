@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from mergeplan.planner.apply.events import Event
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.project.refused import Refusal, RefusedModels, without_refused
-from mergeplan.planner.session.events import Event, Linted
+from mergeplan.planner.session.events import Linted
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.session import Session
 from mergeplan.planner.session.unopened import add_unopened, merge_deployed

@@ -159,17 +159,12 @@ def _output_paths(conf: Mapping[str, str]) -> Iterator[str]:
         with suppress(OSError):  # from within it could not be made
             Path(path).mkdir(parents=True, exist_ok=True)
         yield path
-    yield from _derby_folders(conf)
-    yield from filter(os.path.isabs, os.environ.get("SPARK_LOCAL_DIRS", "").split(","))
-    yield from _ivy_folders(conf)
-
-
-def _derby_folders(conf: Mapping[str, str]) -> Iterator[str]:
-    """Yield the folders of Derby databases; for one that Derby is to create, the folder around it."""
     for match in filter(None, map(DERBY.match, conf.values())):
         folder = Path(match[1])
         if folder.is_absolute() and folder.parent != folder:
-            yield str(folder if folder.is_dir() else folder.parent)
+            yield str(folder if folder.is_dir() else folder.parent)  # Derby is to create it
+    yield from filter(os.path.isabs, os.environ.get("SPARK_LOCAL_DIRS", "").split(","))
+    yield from _ivy_folders(conf)
 
 
 def _ivy_folders(conf: Mapping[str, str]) -> Iterator[str]:

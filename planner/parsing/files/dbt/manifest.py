@@ -16,8 +16,6 @@ from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import MERGE, add_adapter_defaults
-from mergeplan.planner.parsing.files.dbt.columns_as_words import quote_words
-from mergeplan.planner.parsing.files.dbt.databricks_words import spark_words
 from mergeplan.planner.parsing.files.dbt.manifest_types import (
     ColumnPart,
     Constraint,
@@ -40,6 +38,7 @@ from mergeplan.planner.parsing.files.dbt.parsed_files import (
     check_parsed_files,
     parsed_files,
 )
+from mergeplan.planner.parsing.files.dbt.spelling import quote_words, spark_words
 from mergeplan.planner.parsing.files.typed_json import describe_place, read_json
 
 READ = (".sql", ".csv", ".py")  # files that dbt turns into nodes

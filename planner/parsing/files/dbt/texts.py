@@ -103,15 +103,11 @@ def tests_by_model(project: DbtProject) -> tuple[Mapping[str, list[DbtNode]], li
     apart: list[DbtNode] = []
     for test in project.nodes:
         if test.type == "test":
-            owner = _find_owner(project, test)
+            # A test runs at the node that is built from all others that it reads.
+            reads = [name for name in test.depends_on if name in project.by_id]
+            owner = next((name for name in reads if not set(reads) - {name} - _list_ancestors(project, name)), None)
             (apart if owner is None else by_model.setdefault(owner, [])).append(test)
     return by_model, apart
-
-
-def _find_owner(project: DbtProject, test: DbtNode) -> str | None:
-    """Return the node at which a test runs: the one it reads that is built from all others, or None."""
-    reads = [name for name in test.depends_on if name in project.by_id]
-    return next((name for name in reads if not set(reads) - {name} - _list_ancestors(project, name)), None)
 
 
 def _list_ancestors(project: DbtProject, name: str) -> set[str]:

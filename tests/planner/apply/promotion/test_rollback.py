@@ -11,10 +11,10 @@ from mergeplan.planner.apply.events import Promoted, ignore_event
 from mergeplan.planner.apply.promotion.rollback import AskedBy, MovedView, RollbackPlan, apply_rollback, build_rollback
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError, Refused, RequestError
+from mergeplan.planner.model.incremental import TimeRange
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.schedule import Schedule
-from mergeplan.planner.model.time_range import TimeRange
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.environments import Cause, HistoryAction

@@ -8,9 +8,9 @@ import pytest
 
 from mergeplan.planner.apply.promotion.rollback import Behind
 from mergeplan.planner.cli.texts.rollback_text import behind_text
+from mergeplan.planner.model.incremental import TimeRange
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.model.time_range import TimeRange
 from tests.planner.builders import days, snapshot
 
 BY_DAY = snapshot(

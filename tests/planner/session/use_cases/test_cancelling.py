@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.apply.events import AuditRan, BatchDone, Stage, StageStarted
+from mergeplan.planner.apply.events import AuditRan, BatchDone, Event, Stage, StageStarted
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.errors import Cancelled, RequestError
-from mergeplan.planner.session.events import Event
 from mergeplan.planner.session.session import Session
 from mergeplan.planner.session.use_cases.cancelling import Cancellation
 from mergeplan.planner.state.store import StateStore

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.apply.events import ClaimRefuted
+from mergeplan.planner.apply.events import ClaimRefuted, Event
 from mergeplan.planner.plan.witness.check import CheckState
-from mergeplan.planner.session.events import Event
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.session import Session
 from tests.planner.shop import ALONE
