@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.struct_fields import place_fields
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.table_order import order_columns
@@ -20,7 +21,6 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import check_columns
 from mergeplan.planner.tables.self_reference import empty_relation, own_columns
-from mergeplan.planner.tables.struct_fields import place_fields
 
 TIME_HINT = "Return the `time_column` from its query."
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.struct_fields import place_fields
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.state.store import StateStore
-from mergeplan.planner.tables.struct_fields import place_fields
 from tests.planner.daily import Daily
 
 KINDS = {"a": "INCREMENTAL_BY_TIME_RANGE (time_column at", "b": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id"}
