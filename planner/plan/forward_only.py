@@ -263,10 +263,16 @@ def merge_columns(
     for column in after:
         if column.name not in old and additive == "ignore":
             continue
-        narrow = column.name in old and not is_wider(old[column.name].type, column.type)
-        merged.append(replace(column, type=old[column.name].type) if narrow and destructive == "ignore" else column)
+        was = old[column.name].type if column.name in old else column.type
+        merged.append(replace(column, type=merge_types(was, column.type, destructive, additive)))
     names = {column.name for column in after}
     return (*merged, *(column for column in before if column.name not in names and destructive == "ignore"))
+
+
+def merge_types(before: str, after: str, destructive: str, additive: str) -> str:
+    # a wider type is an additive change, like a new column
+    policy = additive if is_wider(before, after) else destructive
+    return before if policy == "ignore" else after
 
 
 def is_wider(old: str, new: str) -> bool:

@@ -9,7 +9,7 @@ from mergeplan.planner.plan.category.decision import Candidate, Decision
 from mergeplan.planner.plan.category.reasons import effect_verbs, sentence
 from mergeplan.planner.plan.category.verdict import build_change
 from mergeplan.planner.plan.change import Blocker, Category, Columns, Forward
-from mergeplan.planner.plan.forward_only import blocker_of, build_mixed_snapshot, going_on, is_wider, schema_findings
+from mergeplan.planner.plan.forward_only import blocker_of, build_mixed_snapshot, going_on, merge_types, schema_findings
 from mergeplan.planner.plan.new_table import free_version, version_details
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
 
@@ -99,19 +99,19 @@ def keep_columns(snapshot: Snapshot, old: Snapshot, *, is_copy: bool = False) ->
     changed = (name for name in (*stay, *gone) if name not in digests or (name in gone and not is_copy))
     digests |= {name: digest("forward-only", snapshot.version, "not returned", name)[:24] for name in changed}
     held_digests = tuple((name, digests[name]) for name in (*stay, *gone))
-    types = _merge_types(old, meaning, ignores=policy.on_destructive_change == "ignore")
+    types = _merge_types(old, meaning, (policy.on_destructive_change, policy.on_additive_change))
     return replace(snapshot, columns=(*stay, *gone), meaning=replace(meaning, held=held_digests, types=types))
 
 
-def _merge_types(old: Snapshot, meaning: Meaning, *, ignores: bool) -> tuple[tuple[str, str], ...]:
-    """Return the types of a table's columns; one that it would ignore if the new type were narrower may be unknown."""
+def _merge_types(old: Snapshot, meaning: Meaning, policies: tuple[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the types of a table's columns; one that it may ignore may be unknown."""
     types, query_types = dict(old.meaning.types if old.meaning else ()), dict(meaning.types)
-    if not ignores:
+    if "ignore" not in policies:
         return meaning.types
     new_names = {*dict(meaning.columns)} - {*(old.columns or ())}
     table_types = {name: type_ for name, type_ in query_types.items() if name in new_names}
     for name, type_ in types.items():
         query_type = query_types.get(name)
         if query_type is not None or name not in dict(meaning.columns):
-            table_types[name] = query_type if query_type and is_wider(type_, query_type) else type_
+            table_types[name] = merge_types(type_, query_type, *policies) if query_type else type_
     return tuple(table_types.items())

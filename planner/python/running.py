@@ -15,6 +15,7 @@ from uuid import uuid4
 from pydantic import TypeAdapter
 
 from mergeplan.planner.engine.protocol import Engine, ProjectConnection, Reading
+from mergeplan.planner.engine.struct_fields import place_fields
 from mergeplan.planner.errors import MergeplanError, PlanMoved, ProjectError
 from mergeplan.planner.intervals import Interval, Timeline, batches, merge_intervals, subtract_intervals
 from mergeplan.planner.model.model import Model
@@ -110,7 +111,7 @@ class Running:
                 views = self._ask_worker(worker, request, reading, model).views
             finally:
                 leftover_views = worker.connection.refuse()
-            yield _union_views(model, [f"global_temp.{prefix}_{index}" for index in range(views)])
+            yield _union_views(model, engine, [f"global_temp.{prefix}_{index}" for index in range(views)])
         finally:
             for view in leftover_views:
                 with suppress(MergeplanError):  # the view ends with Spark, and an earlier error is more useful
@@ -240,13 +241,16 @@ def _execution_request(model: Model, interval: Interval, execution: datetime) ->
     }
 
 
-def _union_views(model: Model, views: Sequence[str]) -> str:
+def _union_views(model: Model, engine: Engine, views: Sequence[str]) -> str:
     """Return the rows of all views with the declared types; no rows without views."""
     if not views:
         return no_rows(model.columns)
+    queries = [f"SELECT * FROM {view}" for view in views]
+    if any("struct<" in column.type for column in model.columns):
+        queries = [place_fields(query, engine.schema(query), model.columns, ignores=False) for query in queries]
     names = {column: quote_column(column.name) for column in model.columns}
     cast = ", ".join(f"CAST({name} AS {column.type}) AS {name}" for column, name in names.items())
-    return "\nUNION ALL\n".join(f"SELECT {cast} FROM {view}" for view in views)
+    return "\nUNION ALL\n".join(f"SELECT {cast} FROM ({query})" for query in queries)
 
 
 def _ready_part(reply: bool | tuple[tuple[datetime, datetime], ...], batch: Timeline) -> Timeline:

@@ -122,7 +122,7 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     except SqlglotError:
         unresolved = None if is_open else _find_unresolved_column(tree, schemas)
         return _Analysis(_unknown_shape(sql, tree, names, unresolved))
-    return _build_analysis(tree, qualified, parents, time_column, doubtful or has_misread_names(tree))
+    return _build_analysis(tree, qualified, parents, time_column, doubtful or has_misread_names(tree, qualified))
 
 
 def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory = NO_MEMORY) -> Shape:

@@ -7,7 +7,9 @@ from sqlglot import exp
 from mergeplan.planner.semantics.expressions import NAMES, RANDOM_CALL, encode_case
 from mergeplan.planner.semantics.query.row_order import mark_stars
 from mergeplan.planner.semantics.spark.spark_functions import is_random
+from mergeplan.planner.semantics.syntax import alias_columns
 
+NAMED = "named"  # on a query `AS t(a, b)`: the number of names, which qualification takes away
 OUTPUT = "output"  # of an output's value in HAVING: the name that stood there
 _COLUMNS_MAX = 20_000  # of an output
 WRITTEN = "written"  # marks nodes of the original query, as against those that qualification adds
@@ -21,6 +23,9 @@ def normalize_query(tree: exp.Expr) -> exp.Expr:
     # Each call of RAND() gets a number, which its copies keep: qualification copies an alias's expression to its uses.
     for number, node in enumerate(call for call in tree.walk() if is_random(call)):
         node.meta[RANDOM_CALL] = number
+    for query in tree.find_all(exp.CTE, exp.Subquery):
+        if (names := alias_columns(query)) and isinstance(query.this, exp.Query):
+            query.meta[NAMED] = len(names)
     for pivot in tree.find_all(exp.Pivot):
         if pivot.args.get("unpivot"):
             pivot.meta[WRITTEN] = pivot.sql("spark")  # qualification would turn its names into values
@@ -111,13 +116,16 @@ def _tables_in_scope(column: exp.Expr) -> set[str]:
     return names
 
 
-def has_misread_names(tree: exp.Expr) -> bool:
+def has_misread_names(tree: exp.Expr, qualified: exp.Expr) -> bool:
     """Return True if sqlglot is known to resolve names of the query differently than Spark.
 
     After a RIGHT or FULL JOIN, a further USING joins by the merged column. And in a correlated subquery, an unqualified
-    name in WHERE or ON never refers to one of its own outputs.
+    name in WHERE or ON never refers to one of its own outputs. `AS t(a, b)` fails over a query of three columns.
     """
-    return any(_merges_merged(select) or _sees_itself(select) for select in tree.find_all(exp.Select))
+    if any(_merges_merged(select) or _sees_itself(select) for select in tree.find_all(exp.Select)):
+        return True
+    queries = qualified.find_all(exp.CTE, exp.Subquery)
+    return any(query.meta[NAMED] != len(query.this.selects) for query in queries if NAMED in query.meta)
 
 
 def pivots_joins(tree: exp.Expr) -> bool:

@@ -215,8 +215,11 @@ class TableWriter:
             model = snapshot.model
             # a unit that is not over counts as missing still
             end = model.cron.cut(self.layout.now) if model.schedule.allow_partials else interval.end
-            for over in build_timeline(interval.start, min(interval.end, end)):
-                self.store.intervals.record(table.name, over, lease=lease)
+            over = build_timeline(interval.start, min(interval.end, end))
+            for recorded in over:
+                self.store.intervals.record(table.name, recorded, lease=lease)
+            if not over:  # who looked at the table during the write saw its old rows
+                self.store.contents.forget(table.name, interval, lease=lease)
             seconds = time.monotonic() - started
             covered = units(snapshot.model, (interval,))
             if not copied:
@@ -296,8 +299,8 @@ class TableWriter:
                 try:
                     undone = undo()
                 finally:
-                    if not undone:
-                        self.store.intervals.forget(snapshot.table, interval, lease=lease)
+                    forget = self.store.contents.forget if undone else self.store.intervals.forget
+                    forget(snapshot.table, interval, lease=lease)
                 raise FoundRows(result)
             if result.count:
                 with self._lock:

@@ -1,11 +1,13 @@
 """The columns of a table before it exists: those of a dry run of its query, as the model declares them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.engine.protocol import Engine
+from mergeplan.planner.engine.struct_fields import place_fields
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.table_order import order_columns
@@ -20,7 +22,6 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import check_columns
 from mergeplan.planner.tables.self_reference import empty_relation, own_columns
-from mergeplan.planner.tables.struct_fields import place_fields
 
 TIME_HINT = "Return the `time_column` from its query."
 
@@ -118,6 +119,18 @@ def fit_query(model: Model, query: str, columns: tuple[Column, ...], engine: Eng
     query_columns = engine.schema(query)
     placed = place_fields(query, query_columns, columns, ignores=policy.on_destructive_change == "ignore")
     return add_missing_columns(placed, query_columns, columns) if ignores else placed
+
+
+def compare_returned_columns(model: Model, query: str, names: Collection[str], engine: Engine) -> Model:
+    """Return a model that compares all columns to find versions with those that its query returns.
+
+    Its table may have more (`names`), which it ignores. They are NULL in new rows, and that is no change of a row.
+    """
+    history = model.history
+    if not history or history.updated_at or history.columns or model.policy.on_destructive_change != "ignore":
+        return model
+    returned = tuple(column.name for column in engine.schema(query) if column.name in names)
+    return replace(model, history=replace(history, columns=returned))
 
 
 def add_missing_columns(query: str, query_columns: tuple[Column, ...], columns: tuple[Column, ...]) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from mergeplan.planner.apply.backfill.table_columns import fit_query
+from mergeplan.planner.apply.backfill.table_columns import compare_returned_columns, fit_query
 from mergeplan.planner.engine.protocol import Engine, Written
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Place, QueryError
@@ -130,14 +130,17 @@ def _append_rows(batch: Batch, query: str) -> Written:
 
 
 def _merge_rows(batch: Batch, query: str) -> Written:
+    names = [column.name for column in batch.table.columns]
+    model = compare_returned_columns(batch.model, query, names, batch.engine.engine_for(batch.table.gateway))
+
     def rows(base: str) -> str:
         source = batch.query(query, batch.own_rows(base))
-        return merge_query(batch.model, source, base, batch.table.columns, batch.interval, batch.layout.now)
+        return merge_query(model, source, base, batch.table.columns, batch.interval, batch.layout.now)
 
     if not batch.held:
         return batch.engine.tables.replace(batch.table, rows(""))
     table, execution_time = batch.table, batch.layout.now
-    into = merge_statement(batch.model, batch.query(query), table.name, table.columns, batch.interval, execution_time)
+    into = merge_statement(model, batch.query(query), table.name, table.columns, batch.interval, execution_time)
     if into is not None and not _can_merge(batch):
         into = None
     return batch.engine.tables.merge(batch.table, rows, batch.id, into)

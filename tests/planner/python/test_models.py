@@ -321,6 +321,15 @@ def test_values_of_a_column_of_two_types_leave_other_columns_as_they_are(tmp_pat
         assert rows(engine, f"SELECT * FROM ({sql}) ORDER BY id") == [(1, b"\xff", [1]), (2, b"x", [2])]
 
 
+def test_fields_of_a_struct_in_a_frame_go_by_their_names(tmp_path: Path, engine: SparkEngine) -> None:
+    body = "yield context.spark.sql(\"SELECT named_struct('b', 1, 'a', 2) AS s, 7 AS id\")"
+    columns = 'columns={"id": "int", "s": "struct<a: bigint, b: int>"}'
+    project = project_with(tmp_path, model_file(body, columns))
+
+    with open_runner(project.code, engine) as python, python.rows(project.models["shop.a"], DAY, {}, NOW) as sql:
+        assert rows(engine, f"SELECT id, s.a, s.b FROM ({sql})") == [(7, 2, 1)]
+
+
 def test_a_column_that_is_not_returned_is_told(tmp_path: Path) -> None:
     body = "import pandas; return pandas.DataFrame({'Key': [1]})"
     project = project_with(tmp_path, model_file(body))

@@ -481,3 +481,18 @@ def test_a_star_without_a_field_of_a_struct_is_not_the_star_without_another(one:
     changes = change_of(*sides)
 
     assert changes["s.t"].recomputed
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT t.a FROM (SELECT * FROM s.m) AS t(a, b)",
+        "WITH t(a, b) AS (SELECT * FROM s.m) SELECT a FROM t",
+        "SELECT (SELECT max(t.a) FROM (SELECT * FROM s.m UNION ALL SELECT * FROM s.m) AS t(a, b)) AS a",
+    ],
+)
+def test_a_reader_that_names_fewer_columns_than_its_parent_has_is_not_kept(query: str) -> None:
+    def models(more: str) -> dict[str, Model]:
+        return project(external("raw.t", "id x"), model("s.m", f"SELECT id, x{more} FROM raw.t"), model("s.kid", query))
+
+    assert change_of(models(""), models(", id + 1 AS y"))["s.kid"].recomputed

@@ -40,15 +40,21 @@ class _Placing:
             return value
         if source.this is exp.DType.STRUCT:
             return self._convert_struct(value, source, target, depth)
-        item, inner, inner_target = f"item{depth}", source.expressions[-1], target.expressions[-1]
+        if source.this is exp.DType.MAP:
+            for name in ("keys", "values"):
+                value = self._convert_parts(value, source, target, depth, f"transform_{name}")
+            return value
+        return self._convert_parts(value, source, target, depth, "transform")
+
+    def _convert_parts(self, value: str, source: exp.DataType, target: exp.DataType, depth: int, function: str) -> str:
+        position = 0 if function == "transform_keys" else -1
+        inner, inner_target = source.expressions[position], target.expressions[position]
         if not isinstance(inner, exp.DataType) or not isinstance(inner_target, exp.DataType):
             return value
-        placed = self._convert(item, inner, inner_target, depth + 1)
-        if placed == item:
-            return value
-        if source.this is exp.DType.MAP:
-            return f"transform_values({value}, (key{depth}, {item}) -> {placed})"
-        return f"transform({value}, {item} -> {placed})"
+        part = f"key{depth}" if function == "transform_keys" else f"item{depth}"
+        placed = self._convert(part, inner, inner_target, depth + 1)
+        names = f"item{depth}" if function == "transform" else f"(key{depth}, item{depth})"
+        return value if placed == part else f"{function}({value}, {names} -> {placed})"
 
     def _convert_struct(self, value: str, source: exp.DataType, target: exp.DataType, depth: int) -> str:
         fields, target_fields = _fields_of(source), _fields_of(target)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.engine.struct_fields import place_fields
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.state.store import StateStore
-from mergeplan.planner.tables.struct_fields import place_fields
 from tests.planner.daily import Daily
 
 KINDS = {"a": "INCREMENTAL_BY_TIME_RANGE (time_column at", "b": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id"}
@@ -38,6 +38,26 @@ def test_a_struct_in_another_order_is_written_by_the_names_of_its_fields(
             (1, 1, 2, 3, 4, 1),
             (2, 4, 5, 6, None, 2),
         ]
+
+
+def test_structs_that_are_keys_of_a_map_go_by_their_names_too(
+    tmp_path: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    daily = Daily(tmp_path / "shop", engine, store)
+    daily.has("1, 'a', date'2026-01-01'")
+    model = (
+        "MODEL (name shop.a, kind INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true, "
+        f"on_destructive_change ignore));\nSELECT id, at, map(named_struct(%s), map(named_struct(%s), id)) AS m {WHERE}"
+    )
+    daily.run("2026-01-02", model % ("'x', 1, 'y', 2", "'u', 3, 'v', 4"))
+    daily.has("1, 'a', date'2026-01-01'", "2, 'b', date'2026-01-02'")
+    moved = model % ("'y', 2, 'x', 1", "'v', 4, 'u', 3")
+    daily.run("2026-01-02", moved)
+
+    assert not daily.run("2026-01-03", moved).failures
+
+    keys = "id, map_keys(m)[0].x, map_keys(map_values(m)[0])[0].u"
+    assert daily.rows("shop.a", keys) == [(1, 1, 3), (2, 1, 3)]
 
 
 @pytest.mark.parametrize(
