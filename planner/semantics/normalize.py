@@ -262,6 +262,36 @@ def excepts_fields(tree: exp.Expr) -> bool:
     return any(name.find(exp.Dot) or getattr(name, "table", "") for name in _excepted_names(tree))
 
 
+def takes_names_from_text(tree: exp.Expr) -> bool:
+    """Return True if Spark names a column of a subquery after its text, as `m[k]`, and a star may return that name."""
+    joins = tree.find_all(exp.Join, exp.SetOperation)
+    spreads = any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star))
+    spreads = spreads or any(join.args.get("by_name") or join.args.get("method") for join in joins)
+    if spreads and any(not alias_columns(values) for values in tree.find_all(exp.Values)):
+        return True
+    outputs = [output for select in tree.find_all(exp.Select) if _names_columns(select) for output in select.selects]
+    return any(not _has_name(output) and (spreads or output.output_name) for output in outputs)
+
+
+def _names_columns(select: exp.Expr) -> bool:
+    """Return True for a subquery in FROM or a CTE whose columns have the names of this SELECT."""
+    node, around = select, select.parent
+    while isinstance(around, (exp.Subquery, exp.SetOperation)):
+        if alias_columns(around) or (around.args.get("expression") is node and not around.args.get("by_name")):
+            return False
+        node, around = around, around.parent
+    return isinstance(around, (exp.CTE, exp.From, exp.Join, exp.Lateral)) and not alias_columns(around)
+
+
+def _has_name(output: exp.Expr) -> bool:
+    value = output.unnest()
+    if isinstance(value, exp.Cast):
+        value = value.this
+        if not isinstance(value, exp.Column) or (value.table and value.table.lower() not in _tables_in_scope(value)):
+            return False
+    return isinstance(value, (exp.Alias, exp.Aliases, exp.Column, exp.Dot)) or value.is_star
+
+
 def _excepted_names(tree: exp.Expr) -> list[exp.Expr]:
     return [name for star in tree.find_all(exp.Star) for name in star.args.get("except_") or ()]
 

@@ -112,8 +112,14 @@ def _has_difference(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> boo
 
 
 def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
-    """Remove `ON TRUE` from the added words, because Spark reads a join without a condition in the same way."""
-    conditions = [join.args.get("on") for join in tree.find_all(exp.Join)]
+    """Remove `ON TRUE` from the added words, because Spark reads a join without a condition in the same way.
+
+    Except for LEFT JOIN LATERAL: without a condition, Spark 4.1 drops the rows for which it finds none.
+    """
+    joins = [*tree.find_all(exp.Join)]
+    if any(join.side and isinstance(join.this, exp.Lateral) for join in joins):
+        return
+    conditions = [join.args.get("on") for join in joins]
     limit = sum(isinstance(condition, exp.Boolean) and bool(condition.this) for condition in conditions)
     if added["ON"] == added["TRUE"] <= limit:
         added["ON"] = added["TRUE"] = 0

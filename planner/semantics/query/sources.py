@@ -357,11 +357,19 @@ class Union(Source):
         )
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
-        parts = (
-            digests.part(column_at(branch, inner), digests.inside(branch.block, names))
-            for branch in self._sort_branches(digests, names)
-        )
+        parts = [self._branch_column(branch, digests, names, inner) for branch in self._sort_branches(digests, names)]
+        if self._may_have_fields(inner):  # of structs, which have the names of the first branch
+            first = self.branches[0]
+            parts += ["first", digests.block(first.block, names), self._branch_column(first, digests, names, inner)]
         return digests.hash_texts("union column", *parts)
+
+    def _branch_column(self, branch: Relation, digests: Digesting, names: Names, inner: Part) -> str:
+        return digests.part(column_at(branch, inner), digests.inside(branch.block, names))
+
+    def _may_have_fields(self, inner: Part) -> bool:
+        """Return True unless one branch has a type without fields, which all of them then have."""
+        types = [type_of(column_at(branch, inner)) for branch in self.branches]
+        return all(type_ is None or "<" in type_ for type_ in types)
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,6 +71,15 @@ def test_a_comma_is_a_join_that_binds_as_any_other(written: str, same: str) -> N
     assert shape(written).relation
 
 
+@pytest.mark.parametrize("lateral", ["EXPLODE(arr) AS e(c)", "(SELECT EXPLODE(arr) AS c) e"])
+def test_a_left_lateral_join_without_a_condition_is_not_one_on_true(lateral: str) -> None:
+    queries = [f"SELECT a, b, c FROM s.t LEFT JOIN LATERAL {lateral}{on}" for on in ("", " ON TRUE")]
+    without, on_true = [parse_model(f"MODEL (name s.m);\n{query}", "m.sql", Defaults(NOW))[0] for query in queries]
+
+    assert without and without.written.misread
+    assert on_true and not on_true.written.misread
+
+
 def test_a_path_of_several_colons_is_one_path() -> None:
     assert shape("SELECT x:f:g::INT AS c FROM s.t").text == shape("SELECT x:f.g::INT AS c FROM s.t").text
     assert shape("SELECT x:f:g::INT AS c FROM s.t").text != shape("SELECT x:f:G::INT AS c FROM s.t").text

@@ -126,6 +126,40 @@ def test_what_an_unnamed_generator_returns_is_named_by_spark_and_so_not_known() 
 
 
 @pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM (SELECT id, m['k'] FROM s.a)",  # Spark: m[k]
+        "WITH c AS (SELECT id, x > 1 FROM s.a) SELECT * FROM c",
+        "SELECT * FROM (SELECT id, CAST(CAST(x AS INT) AS STRING) FROM s.a)",
+        "SELECT * FROM (SELECT id, CAST(d.k AS STRING) FROM s.a)",
+        "SELECT * FROM (SELECT id, EXPLODE(m) FROM s.a)",  # key and value
+        "SELECT TO_JSON(STRUCT(*)) AS j FROM (SELECT id, x > 1 FROM s.a)",
+        "SELECT q.x FROM s.a AS q WHERE EXISTS (SELECT 1 FROM (SELECT m['x'] FROM s.a) AS p WHERE x = 1)",
+        "SELECT * FROM VALUES (1, 2)",
+        "SELECT a.id FROM (SELECT id, x + 1 FROM s.a) AS a NATURAL JOIN (SELECT id, x + 1 FROM s.a) AS b",
+    ],
+)
+def test_columns_that_spark_names_after_their_text_are_not_followed(query: str) -> None:
+    shape = shape_of(query, {"s.a": Parent(("id", "x", "d", "m"))})
+
+    assert not shape.known
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM (SELECT id, CAST(a.x AS STRING), (d) FROM s.a)",
+        "SELECT *, 1 AS n FROM s.a WHERE EXISTS (SELECT 1 FROM s.a) AND id > (SELECT MAX(id) FROM s.a)",
+        "SELECT * FROM (SELECT id, x FROM s.a UNION ALL SELECT id, 0 FROM s.a)",
+        "SELECT * FROM (SELECT id, x + 1 FROM s.a) AS q(id, y)",
+        "WITH c AS (SELECT id, COUNT(*) FROM s.a GROUP BY id) SELECT id FROM c",
+    ],
+)
+def test_columns_with_a_name_of_their_own_are_followed_through_a_star(query: str) -> None:
+    assert shape_of(query, {"s.a": Parent(("id", "x", "d", "m"))}).relation is not None
+
+
+@pytest.mark.parametrize(
     ("output", "folds"),
     [
         ("SUM(x) OVER (PARTITION BY d)", False),

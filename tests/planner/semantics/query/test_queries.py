@@ -317,6 +317,14 @@ OTHER = [
         "SELECT a.id, n FROM s.a LEFT JOIN (SELECT id AS k, COUNT(*) AS n FROM s.b GROUP BY id, y) ON k = a.id",
         "SELECT id, NULL AS n FROM s.a",
     ),
+    (  # the first branch names the fields
+        "SELECT id, STRUCT(x AS p, d AS q) AS v FROM s.a UNION ALL SELECT id, STRUCT(id AS q, y AS p) FROM s.b",
+        "SELECT id, STRUCT(id AS q, y AS p) AS v FROM s.b UNION ALL SELECT id, STRUCT(x AS p, d AS q) FROM s.a",
+    ),
+    (
+        "SELECT y AS v FROM s.b UNION ALL SELECT z FROM s.c",  # their types may have fields
+        "SELECT z AS v FROM s.c UNION ALL SELECT y FROM s.b",
+    ),
     (
         "SELECT id FROM (SELECT id FROM s.a UNION SELECT id FROM s.b UNION ALL SELECT id FROM s.c)",
         "SELECT id FROM s.a UNION ALL SELECT id FROM s.b UNION ALL SELECT id FROM s.c",
