@@ -68,7 +68,7 @@ class Folder:
             return data.decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError as error:
             place = Place(name, data.count(b"\n", 0, error.start) + 1)
-            raise ProjectError("The file is not UTF-8 text.", place=place) from None
+            raise ProjectError("The file is not UTF-8 text.", place=place, hint="Save it as UTF-8.") from None
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
         """Yield the files of a folder and its subfolders, sorted, without hidden ones and those that match a pattern.
