@@ -10,7 +10,7 @@ from pydantic import AliasChoices, Field
 
 from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.inflight import Move
-from mergeplan.bot.policy.approvals import Decision, promises
+from mergeplan.bot.policy.approvals import Decision, PlanShown, promises
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.pull_parts import (
     NO_LAYERS,
@@ -247,6 +247,13 @@ class PullRecord:
     def promises(self) -> tuple[str, ...]:
         """What the plan that is shown promises: reviews are of this."""
         return promises(self.outcome.plan if self.outcome else None, self.rules_text)
+
+    @property
+    def promise_shown(self) -> PlanShown | None:
+        """What the comment shows, if it shows the plan that is stored now."""
+        last = self.shown.plans[-1] if self.shown.plans else None
+        is_shown = last is not None and last.head == self.head and bool(set(last.promises) & set(self.promises))
+        return last if is_shown else None
 
     @property
     def rules_text(self) -> str:

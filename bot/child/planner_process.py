@@ -161,7 +161,7 @@ def run_planner(
         while (line := _next_line(printed)) is not None:
             if line:
                 _handle_line(home.sub("MERGEPLAN_HOME", line), lines, on_event)
-                if lines and isinstance(lines[-1], PlanLine):
+                if lines and isinstance(lines[-1], PlanLine) and not lines[-1].plan.awaits_spark:
                     seconds, timeout_text = settings.run_timeout_seconds, TOO_LONG
             if time.monotonic() - polled_at < POLL_SECONDS:
                 continue

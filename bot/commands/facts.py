@@ -11,6 +11,7 @@ from mergeplan.bot.commands.command import Command
 from mergeplan.bot.policy.roles import Role
 
 CLOSED = "This pull request is closed."
+OUTDATED = "This command refers to an outdated plan. Review the current plan and run the command again."
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Facts:
     shown_head: str  # the head that the comment shows, planned or held; '' when none is shown
     shown_since: datetime | None  # since when the comment shows that head, on that prod
     said_at: datetime
+    plan_since: datetime | None = None  # since when it shows the plan that is stored now; None while it does not
     shown_plan: str = ""
     is_open: bool = True
     is_fork: bool = False
@@ -68,8 +70,15 @@ def require_shown_plan(command: Command, facts: Facts) -> str:
     if facts.base_moved:
         return "Prod has moved since that plan was made. Look at the new plan, then run the command again."
     if facts.said_at < facts.shown_since:
-        return "This command refers to an outdated plan. Review the current plan and run the command again."
+        return OUTDATED
     return ""
+
+
+def require_seen_plan(command: Command, facts: Facts) -> str:
+    """Return why the command must wait, unless its author saw this plan: Spark can correct an earlier one."""
+    if refusal := require_shown_plan(command, facts):
+        return refusal
+    return "" if facts.plan_since and facts.said_at >= facts.plan_since else OUTDATED
 
 
 def require_plan(command: Command, facts: Facts) -> str:

@@ -109,7 +109,7 @@ def _shows_plan(record: PullRecord) -> bool:
 
 
 def _has_unseen_plan(record: PullRecord) -> bool:
-    return _shows_plan(record) and bool(record.promises) and not _is_shown(record)
+    return _shows_plan(record) and bool(record.promises) and record.promise_shown is None
 
 
 def _is_new(record: PullRecord) -> bool:
@@ -120,17 +120,10 @@ def _is_new(record: PullRecord) -> bool:
     )
 
 
-def _is_shown(record: PullRecord) -> bool:
-    """Return True when the comment's last plan was this one, of this head."""
-    last = record.shown.plans[-1] if record.shown.plans else None
-    return last is not None and last.head == record.head and bool(set(last.promises) & set(record.promises))
-
-
 def _plans_shown(record: PullRecord, since: str) -> tuple[PlanShown, ...]:
     """Return what was promised until now, with this plan where it or its head is new."""
     shown_plans = record.shown.plans
-    if _is_shown(record):
-        last = shown_plans[-1]
+    if last := record.promise_shown:
         return (*shown_plans[:-1], replace(last, promises=tuple(dict.fromkeys((*last.promises, *record.promises)))))
     return (
         (*shown_plans, PlanShown(record.head, record.promises, since))[-SHOWN_MOST:] if record.promises else shown_plans

@@ -233,6 +233,7 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
         shown_head=record.shown.head,
         shown_since=parse_moment(record.shown.since) if record.shown.since else None,
         said_at=_request_time(row, record),
+        plan_since=_plan_since(record),
         shown_plan=record.shown.plan,
         is_open=pull.is_open,
         is_fork=pull.is_fork,
@@ -261,7 +262,14 @@ def _request_time(row: CommandRow, record: PullRecord) -> datetime:
     """
     at = parse_moment(row.said_at)
     pressed = row.press is not None and bool(row.press.head)
-    return max(at, parse_moment(record.shown.since)) if pressed and record.shown.since else at
+    if not pressed or not record.shown.since:
+        return at
+    return max(at, parse_moment(record.shown.since), _plan_since(record) or at)
+
+
+def _plan_since(record: PullRecord) -> datetime | None:
+    shown = record.promise_shown
+    return parse_moment(shown.since) if shown and shown.since else None
 
 
 def _start_command(context: BotContext, row: CommandRow, request: Request) -> Answer:

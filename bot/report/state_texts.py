@@ -37,7 +37,9 @@ BLOCKERS_MAX = 5  # that stand in the box below the headline; more are listed at
 
 def planning_headline(pull_view: Shown) -> str:
     record = pull_view.record
-    return f"⏳ {'Building' if record.run.fresh else 'Planning'} `{record.head[:7]}`"
+    plan = record.outcome.plan if record.outcome else None
+    builds = record.run.fresh and not (plan and plan.awaits_spark)
+    return f"⏳ {'Building' if builds else 'Planning'} `{record.head[:7]}`"
 
 
 def skip_headline(pull_view: Shown) -> str:

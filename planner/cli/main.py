@@ -155,6 +155,13 @@ class Verbs(click.Group):
                 with formatter.section(title):
                     formatter.write_dl([(f"{name:<{width}}", self.verbs[name][1]) for name in names])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            hint = f"Write it after the command, as in `mergeplan plan {error.option_name} ...`."
+            raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

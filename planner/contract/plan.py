@@ -54,6 +54,9 @@ class OverrideRow(Data):
     )
 
 
+COMPARING = "the comparison is running"
+
+
 class SparkCheck(Data):
     """What [Spark's own analyzer](explanation/two-witnesses.md) says of a model that keeps rows by the rules."""
 
@@ -203,3 +206,8 @@ class PlanView(Data):
         None, "null, or what a plan of [`--restate-model`](guides/restatement.md) leaves out and touches"
     )
     planned_digest: Maybe[str] = describe(None, "only [after comparing](#after-comparing): the digest as it was shown")
+
+    @property
+    def awaits_spark(self) -> bool:
+        """True while Spark compares its queries: the plan comes again after that."""
+        return any(model.checked is not None and model.checked.detail == COMPARING for model in self.models)

@@ -68,7 +68,7 @@ class Folder:
             return data.decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError as error:
             place = Place(name, data.count(b"\n", 0, error.start) + 1)
-            raise ProjectError("The file is not UTF-8 text.", place=place) from None
+            raise ProjectError("The file is not UTF-8 text.", place=place, hint="Save it as UTF-8.") from None
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
         """Yield the files of a folder and its subfolders, sorted, without hidden ones and those that match a pattern.
@@ -80,13 +80,17 @@ class Folder:
             names = proposed.union(_list_files(self.root / folder, folder))
             self._listed[folder] = sorted(names, key=lambda name: name.split("/"))
         for name in self._listed[folder]:
-            if name.endswith(suffixes):
+            if name.lower().endswith(suffixes):
                 path = PurePosixPath(name)
                 if any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignore_patterns):
                     continue
                 if not is_unicode(name):
                     shown = name.encode("utf-8", "backslashreplace").decode()
                     raise ProjectError(f"The name of the file is not UTF-8: `{shown}`.", hint="Rename the file.")
+                if not name.endswith(suffixes):
+                    # read as nothing, it would leave a model out of prod, or a test that is never run
+                    hint = f"Rename it to `{path.stem}{path.suffix.lower()}`, or add it to `ignore_patterns`."
+                    raise ProjectError(f"Files that end in `{path.suffix}` are not read.", place=Place(name), hint=hint)
                 yield name
 
     def name(self, path: Path) -> str:

@@ -3,7 +3,7 @@
 from functools import partial
 
 from mergeplan.bot.commands.command import Command
-from mergeplan.bot.commands.facts import Facts, require_shown_plan
+from mergeplan.bot.commands.facts import Facts, require_seen_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import cost_shown
@@ -15,7 +15,7 @@ ROOM = 1.1  # of an approved estimate: a plan that is made again may lack a batc
 def _refusal_reason(command: Command, facts: Facts) -> str:
     if not facts.waits_for_cost:
         return "No plan waits for an approval of its cost."
-    return require_shown_plan(command, facts)
+    return require_seen_plan(command, facts)
 
 
 def _start_command(request: Request) -> Start:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from mergeplan.bot.commands.command import Command
-from mergeplan.bot.commands.facts import Facts, require_shown_plan
+from mergeplan.bot.commands.facts import Facts, require_seen_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, own_role
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import AFTER_MERGE, Answer, ProdRecord, PullRecord, PullState
@@ -41,7 +41,7 @@ def _refusal_reason(command: Command, facts: Facts) -> str:
             f"This pull request changes other projects too: {folders}. `/deploy` promotes one project before the "
             "merge, so it cannot. Merge the pull request, and each project promotes its own tables."
         )
-    if refusal := require_shown_plan(command, facts):
+    if refusal := require_seen_plan(command, facts):
         return refusal
     if facts.is_running:
         return "The plan is not finished. Wait for it, then run the command again."

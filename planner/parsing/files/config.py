@@ -142,6 +142,10 @@ def _error_sentence(
             if elsewhere := _section_hint(kind, key):
                 return path, f"`{key}` is not a known key here.", elsewhere
             return path, f"`{key}` is not a known key.", did_you_mean(key, _section_keys(kind, location[:-1]), most=12)
+        case "model_type" | "dict_type" | "model_attributes_type" | "dataclass_type":
+            return path, f"`{key}` has no keys of its own.", "Indent them further than it."
+        case "too_short" if not error["input"]:
+            return path, f"`{key}` is empty.", "Name at least one."
         case "missing":
             return path[:-1], f"`{key}` is missing here.", ""
         case "literal_error" if location[-2:] == ("connection", "type"):

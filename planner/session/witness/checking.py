@@ -12,6 +12,7 @@ from mergeplan.planner.apply.witness.questions import Questions
 from mergeplan.planner.apply.witness.stand_ins import StandIns, TableColumns
 from mergeplan.planner.apply.witness.stored_columns import external_columns, order_as_stored
 from mergeplan.planner.checks.remembered_tests import spark_settings
+from mergeplan.planner.contract.plan import COMPARING
 from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
@@ -25,7 +26,6 @@ from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 NO_SPARK = "no Spark was running"
-COMPARING = "the comparison is running"
 NO_PLANS = "a Spark Connect server shows no plans: a local Spark checks it when it is applied"
 NO_JVM = "a Spark Connect server shows no plans, and no local Spark can be started"
 

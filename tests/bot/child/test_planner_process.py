@@ -21,6 +21,7 @@ from mergeplan.bot.child.planner_process import (
     run_planner,
 )
 from mergeplan.bot.settings import Settings
+from mergeplan.planner.contract.plan import COMPARING
 from tests.bot.conftest import SHOP
 
 SITE = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
@@ -80,19 +81,27 @@ def child_that_prints(tmp_path: Path, *lines: dict[str, object]) -> Finished:
     )
 
 
-@pytest.mark.parametrize("has_plan", [False, True])
-def test_a_planner_without_a_plan_is_ended_and_one_that_builds_goes_on(tmp_path: Path, has_plan: bool) -> None:
-    plan = json.dumps({"event": "plan", "plan": {"id": "p1", "environment": "dev"}}) if has_plan else ""
-    script = f"import time; print({plan!r}, flush=True); time.sleep({2.5 if has_plan else 60})"
+COMPARED = {"name": "s.t", "change": "direct", "checked": {"state": "unchecked", "detail": COMPARING}}
+
+
+@pytest.mark.parametrize(
+    ("models", "stopped"),
+    [(None, NO_PLAN), ([COMPARED], NO_PLAN), ([], "")],
+    ids=["no plan", "Spark compares", "it builds"],
+)
+def test_a_planner_without_a_checked_plan_is_ended_and_one_that_builds_goes_on(
+    tmp_path: Path, models: list[object] | None, stopped: str
+) -> None:
+    plan = {"event": "plan", "plan": {"id": "p1", "environment": "dev", "models": models}}
+    text = "" if models is None else json.dumps(plan)
+    script = f"import time; print({text!r}, flush=True); time.sleep({60 if stopped else 2.5})"
     command = (sys.executable, "-c", script)
     settings = Settings(home=tmp_path, planner_command=command, plan_timeout_seconds=2, grace_seconds=0)
-    task = Task(("plan",), tmp_path, SHOP, "run-1")
+    task, heard = Task(("plan",), tmp_path, SHOP, "run-1"), list[object]()
 
-    ended = run_planner(
-        settings, task, on_start=lambda pid, born: None, on_event=lambda line: None, should_stop=lambda: ""
-    )
+    ended = run_planner(settings, task, on_start=lambda *_: None, on_event=heard.append, should_stop=lambda: "")
 
-    assert ended.stopped == ("" if has_plan else NO_PLAN)
+    assert (ended.stopped, len(heard)) == (stopped, 0 if models is None else 1)
 
 
 @pytest.mark.parametrize("is_fork", [False, True])

@@ -14,11 +14,13 @@ from mergeplan.bot.commands.table import DEFAULT_NEEDS, FORMS
 from mergeplan.bot.policy.roles import ROLES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=2)
 HEAD, OLD = "a" * 40, "b" * 40
-SEEN = Facts("write", HEAD, HEAD, NOW, NOW + timedelta(minutes=1), "p1")
+SEEN = Facts("write", HEAD, HEAD, NOW, NOW + timedelta(minutes=1), NOW, "p1")
 MERGED = replace(SEEN, role="maintain", is_open=False, promoted=True, promoted_revision=3, prod_revision=3)
 FORK = replace(SEEN, role="maintain", is_fork=True)
 CATEGORIZE, OK = Command("categorize", "/c", "a.b", "breaking"), Command("ok-to-plan", "/o", sha=HEAD)
+COST = Command("approve-cost", "/a")
 
 
 @pytest.mark.parametrize("verb", FORMS)
@@ -82,6 +84,10 @@ def test_each_verb_has_a_least_permission(verb: str) -> None:
         (Command("restate", "/r"), SEEN, "No environment is built"),
         (Command("deploy", "/d"), replace(SEEN, deploys=True, role="maintain"), ""),
         (Command("deploy", "/d"), replace(SEEN, deploys=True, role="maintain", live_head=OLD), "the head is now"),
+        (Command("deploy", "/d"), replace(SEEN, deploys=True, role="maintain", plan_since=LATER), "an outdated plan"),
+        (Command("deploy", "/d"), replace(SEEN, deploys=True, role="maintain", plan_since=None), "an outdated plan"),
+        (COST, replace(SEEN, role="maintain", waits_for_cost=True), ""),
+        (COST, replace(SEEN, role="maintain", waits_for_cost=True, plan_since=LATER), "an outdated plan"),
         (Command("deploy", "/d"), replace(MERGED, is_held_merge=True), "needs the `admin` permission"),
         (Command("rollback", "/r"), replace(MERGED, promoted=False), "is not in prod"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -37,6 +38,20 @@ def test_deploy_promotes_and_then_merges_the_head_that_was_reviewed(deploy_bench
     assert "It is in prod." in deploy_bench.replies(number)[0]
     assert deploy_bench.planner_state()["environments"]["prod"]["revision"] == 2
     assert deploy_bench.context.inbox.prods.get(SHOP).commit == deploy_bench.github.head(SHOP)
+
+
+def test_a_deploy_that_was_written_before_spark_corrected_the_plan_is_refused(deploy_bench: Bench) -> None:
+    """The head and prod are the same, and the comment has shown another plan of them before."""
+    number = deploy_bench.open(COLUMN)
+    deploy_bench.idle()
+    record = deploy_bench.record(number)
+    corrected = replace(record.shown.plans[-1], since="2100-01-01T00:00:00+00:00")
+    shown = replace(record.shown, plans=(*record.shown.plans, corrected))
+    deploy_bench.context.inbox.pulls.update(SHOP, number, lambda stored: replace(stored, shown=shown))
+    deploy_bench.say(number, "/deploy", author="ann")
+
+    assert "This command refers to an outdated plan" in deploy_bench.replies(number)[0]
+    assert deploy_bench.record(number).state is PullState.PLANNED
 
 
 @pytest.mark.parametrize("fault", ["fail", "lose_answer"])

@@ -50,6 +50,7 @@ def test_a_plan_is_shown_while_spark_still_checks_it(bench: Bench) -> None:
     number = bench.open(COLUMN)
     until(lambda: "(the comparison is running)" in bench.plan(number), what="the plan")
     assert bench.record(number).state is PullState.PLANNING
+    assert "⏳ Planning `" in bench.plan(number)
     bench.knobs()
     bench.idle()
 

@@ -197,6 +197,7 @@ def test_a_folder_that_is_no_project_is_told_to_init(offline: CommandLine) -> No
         ("fetchdf", "Missing argument 'SQL'."),
         ("plan --output xml", "'xml' is not one of 'text', 'json'."),
         ("janitor --days -1", "-1 is not in the range x>=0."),
+        ("-p shop plan", "No such option '-p'. Write it after the command, as in `mergeplan plan -p ...`."),
         ("plan -p a -p b", "one project is planned at a time"),
     ],
 )

@@ -97,7 +97,7 @@ def test_a_file_that_is_not_utf8_is_told_with_its_line(tmp_path: Path) -> None:
     project_of(tmp_path, {"models/a.sql": ""})
     (tmp_path / "models/a.sql").write_bytes(b"MODEL (name shop.a);\nSELECT '\xe9' AS x")
 
-    with pytest.raises(ProjectError, match=r"^models/a.sql:2: The file is not UTF-8 text.$"):
+    with pytest.raises(ProjectError, match=r"^models/a.sql:2: The file is not UTF-8 text. Save it as UTF-8.$"):
         load_project(tmp_path, NOW)
 
 
