@@ -159,6 +159,8 @@ class Verbs(click.Group):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
+            if error.possibilities:
+                raise
             hint = f"Write it after the command, as in `mergeplan plan {error.option_name} ...`."
             raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
 

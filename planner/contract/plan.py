@@ -6,6 +6,7 @@ from pydantic import Field
 
 from mergeplan.planner.contract.base import Category, Change, Data, Maybe, Names, Spans
 from mergeplan.planner.data_field import describe
+from mergeplan.planner.plan.witness.check import COMPARING
 
 CheckState = Literal["agrees", "explained", "unchecked", "disagrees"]
 
@@ -52,9 +53,6 @@ class OverrideRow(Data):
         "of an unused one, what changed since: `base`, which has another version of the model now, or "
         "`edit`, the model here or what it reads",
     )
-
-
-COMPARING = "the comparison is running"
 
 
 class SparkCheck(Data):

@@ -11,8 +11,8 @@ def cron(prop: Property) -> Cron:
     """Return the cron of a property; raise ProjectError for an invalid expression."""
     if reason := cron_error(prop.text):
         hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
-        first, *more = prop.text.splitlines()
-        if more:
+        first, below, _ = prop.text.partition("\n")
+        if below:
             raise prop.error(f"`cron {first}` goes on in the next line.", "Write a comma at the end of the line.")
         raise prop.error(f"`{prop.text}` is not a cron expression ({reason.rstrip('.')}).", hint)
     return Cron(prop.text)

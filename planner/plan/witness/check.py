@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+COMPARING = "the comparison is running"  # the detail of what is unchecked while Spark compares it
+
 
 class CheckState(StrEnum):
     """The result of Spark's analyzer for a model that keeps rows."""

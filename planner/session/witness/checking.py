@@ -12,12 +12,11 @@ from mergeplan.planner.apply.witness.questions import Questions
 from mergeplan.planner.apply.witness.stand_ins import StandIns, TableColumns
 from mergeplan.planner.apply.witness.stored_columns import external_columns, order_as_stored
 from mergeplan.planner.checks.remembered_tests import spark_settings
-from mergeplan.planner.contract.plan import COMPARING
 from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.witness.check import Check, CheckState
+from mergeplan.planner.plan.witness.check import COMPARING, Check, CheckState
 from mergeplan.planner.plan.witness.claims import Claim, claims_of
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.session.options import PlanOptions

@@ -21,7 +21,7 @@ from mergeplan.bot.child.planner_process import (
     run_planner,
 )
 from mergeplan.bot.settings import Settings
-from mergeplan.planner.contract.plan import COMPARING
+from mergeplan.planner.plan.witness.check import COMPARING
 from tests.bot.conftest import SHOP
 
 SITE = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
