@@ -160,8 +160,8 @@ def run_planner(
     try:
         while (line := _next_line(printed)) is not None:
             if line:
-                _handle_line(home.sub("MERGEPLAN_HOME", line), lines, on_event)
-                if lines and isinstance(lines[-1], PlanLine) and not lines[-1].plan.awaits_spark:
+                printed_line = _handle_line(home.sub("MERGEPLAN_HOME", line), lines, on_event)
+                if isinstance(printed_line, PlanLine) and not printed_line.plan.awaits_spark:
                     seconds, timeout_text = settings.run_timeout_seconds, TOO_LONG
             if time.monotonic() - polled_at < POLL_SECONDS:
                 continue
@@ -280,8 +280,8 @@ def _next_line(line_queue: queue.SimpleQueue[str | None]) -> str | None:
         return ""
 
 
-def _handle_line(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> None:
-    """Parse a line once and pass it on; ignore text that is no line.
+def _handle_line(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> Line | None:
+    """Parse a line once, pass it on and return it; ignore text that is no line.
 
     A line of another version becomes an error line.
     """
@@ -290,13 +290,14 @@ def _handle_line(text: str, lines: list[Kept], on_event: Callable[[Line], None])
     except RequestError as error:
         line = ErrorLine(message=error.message, hint=error.hint, kind=OTHER_VERSION)
     if line is None:
-        return
+        return None
     if isinstance(line, RefutedLine):
         REFUTED.inc()
         log.warning("witness_disagrees", model=line.model, reason=line.reason)
     if isinstance(line, KEPT) and (len(lines) < LINES_MOST or isinstance(line, ResultLine)):
         lines.append(line)
     on_event(line)
+    return line
 
 
 def _end_child(child: subprocess.Popen[bytes], grace: float, first_signal: signal.Signals | None) -> int:
