@@ -132,8 +132,7 @@ def test_a_forward_only_column_stands_where_a_rebuilt_table_has_it(
     tmp_path: Path, engine: SparkEngine, stores: list[StateStore]
 ) -> None:
     kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only true), partitioned_by (name)"
-    readers = {name: BY_PLACE[name] for name in ("distinct_rows", "renamed")}
-    first = models(kind, readers)
+    first = models(kind, {"distinct_rows": BY_PLACE["distinct_rows"]})
     wider = [first[0].replace("id, name", "id, n * 2 AS twice, name"), *first[1:]]
     daily = Daily(tmp_path / "shop", engine, stores[0], COLUMNS)
     daily.has(*ROWS)

@@ -274,13 +274,17 @@ def test_a_column_that_comes_can_be_forbidden_and_allowed_for_once() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "types"),
-    [("ignore", {"id": "bigint", "price": "double", "gone": "int"}), ("warn", {"id": "int", "price": "double"})],
+    [
+        ("ignore ignore", {"id": "bigint", "price": "float", "gone": "int"}),
+        ("warn ignore", {"id": "int", "price": "float"}),
+        ("ignore allow", {"id": "bigint", "price": "double", "new": "int", "gone": "int"}),
+    ],
 )
-def test_what_goes_or_narrows_stays_as_it_was_where_that_is_ignored(policy: str, types: dict[str, str]) -> None:
+def test_what_goes_narrows_or_widens_stays_as_it_was_where_that_is_ignored(policy: str, types: dict[str, str]) -> None:
     before = (Column("id", "bigint"), Column("price", "float"), Column("gone", "int"))
     after = (Column("id", "int"), Column("price", "double"), Column("new", "int"))
 
-    found = {column.name: column.type for column in merge_columns(before, after, policy, "ignore")}
+    found = {column.name: column.type for column in merge_columns(before, after, *policy.split())}
 
     assert found == types
 
