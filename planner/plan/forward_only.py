@@ -263,8 +263,8 @@ def merge_columns(
     for column in after:
         if column.name not in old and additive == "ignore":
             continue
-        was = old[column.name].type if column.name in old else column.type
-        merged.append(replace(column, type=merge_types(was, column.type, destructive, additive)))
+        old_type = old[column.name].type if column.name in old else column.type
+        merged.append(replace(column, type=merge_types(old_type, column.type, destructive, additive)))
     names = {column.name for column in after}
     return (*merged, *(column for column in before if column.name not in names and destructive == "ignore"))
 

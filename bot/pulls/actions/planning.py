@@ -63,14 +63,12 @@ class PlanEvents:
             self._update_record(partial(report_progress, progress=progress))
 
     def _store_plan(self, line: PlanLine) -> None:
-        """Store the plan; one that comes again, checked by Spark, is shown with the next change."""
+        """Store the plan; one that comes again, checked by Spark, is shown when no other plan waits."""
+        is_new, self._plan_id = line.plan.id != self._plan_id, line.plan.id
+        if is_new:
+            log.info("plan_read", plan=line.plan.id)
         transition = partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text())
-        if line.plan.id == self._plan_id:
-            self._update(transition)
-            return
-        log.info("plan_read", plan=line.plan.id)
-        self._plan_id = line.plan.id
-        self._update_record(transition, has_plan=True)
+        self._update_record(transition, has_plan=is_new)
 
     def _update_record(self, transition: Transition, *, has_plan: bool = False) -> None:
         self._shown_at = time.monotonic()

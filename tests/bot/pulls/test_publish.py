@@ -46,16 +46,18 @@ def test_a_github_that_takes_no_check_holds_no_plan_up(bench: Bench) -> None:
 
 
 def test_a_plan_is_shown_while_spark_still_checks_it(bench: Bench) -> None:
-    bench.knobs(comparing="pr")
+    bench.knobs(comparing="pr", hang="pr")
     number = bench.open(COLUMN)
     until(lambda: "(the comparison is running)" in bench.plan(number), what="the plan")
     assert bench.record(number).state is PullState.PLANNING
     assert "⏳ Planning `" in bench.plan(number)
+    bench.knobs(hang="pr")
+    until(lambda: "\nChecked by Spark:" in bench.plan(number), what="the checked plan")
+    assert "⏳ Building `" in bench.plan(number)
+    assert "Not checked by Spark" not in bench.plan(number)
     bench.knobs()
     bench.idle()
 
-    assert "\nChecked by Spark:" in bench.plan(number)
-    assert "Not checked by Spark" not in bench.plan(number)
     assert set(bench.conclusions(bench.head(number)).values()) == {"success"}
 
 
