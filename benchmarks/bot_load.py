@@ -111,13 +111,13 @@ def measure(scene: Scene) -> Iterator[Taken]:
     """Yield what is filled at the end with what was taken meanwhile; a killed service's share is lost."""
     taken, began = Taken(), time.monotonic()
     before = {service.process.pid: service.cpu() for service in scene.services}
-    own, writes = time.process_time(), scene.count_writes()
+    driver_seconds, writes = time.process_time(), scene.count_writes()
     yield taken
     for service in scene.services:
         now, then = service.cpu(), before.get(service.process.pid, (0.0, 0.0))
         taken.service += now[0] - then[0]
         taken.children += now[1] - then[1]
-    taken.sandbox, taken.writes = time.process_time() - own, scene.count_writes() - writes
+    taken.sandbox, taken.writes = time.process_time() - driver_seconds, scene.count_writes() - writes
     taken.seconds = time.monotonic() - began
 
 
@@ -166,7 +166,7 @@ def run_burst(
     words = [f"{tag}{index}" for index in range(len(names))]
     for name, word in zip(names, words, strict=True):
         scene.edit(name, word)
-    asked, elsewhere = scene.names[-1], open_quiet(scene, f"{tag}quiet")
+    quiet_name, quiet_number = scene.names[-1], open_quiet(scene, f"{tag}quiet")
     settle(scene, hung)
     watch, pages = Watch(scene), Pages(scene.services[0])
     numbers, help_seconds = list[int](), list[float]()
@@ -175,7 +175,7 @@ def run_burst(
             since = time.monotonic()
             numbers.append(scene.github.open_pull_request(name, word, "main", word, author=OWNER))
             watch.add(name, numbers[-1], word, since)
-        helped = threading.Thread(target=lambda: help_seconds.append(time_help(scene, asked, elsewhere)))
+        helped = threading.Thread(target=lambda: help_seconds.append(time_help(scene, quiet_name, quiet_number)))
         helped.start()
         during()
         scene.wait("all plans", lambda: not watch.open)
@@ -186,7 +186,7 @@ def run_burst(
     overtaken = max(ranks[word] - place for place, word in enumerate(words))
     settle(scene, hung)
     twice = sum(len(scene.comments(name, number)) > 1 for name, number in zip(names, numbers, strict=True))
-    for name, number in zip((*names, asked), (*numbers, elsewhere), strict=True):
+    for name, number in zip((*names, quiet_name), (*numbers, quiet_number), strict=True):
         scene.github.close(name, number, author=OWNER)
     settle(scene, hung)
     return Burst([one.shown_after for one in watch.shown], taken, overtaken, help_seconds[0], slowest, twice)
@@ -211,8 +211,8 @@ def time_help(scene: Scene, name: str, number: int) -> float:
 def has_help(scene: Scene, name: str, number: int) -> bool:
     state = scene.github.state
     with state.lock:
-        said = [one for one in state.repositories[name].comments.values() if one.number == number and one.by_app]
-        return any("mergeplan:plan" not in one.body for one in said)
+        comments = [one for one in state.repositories[name].comments.values() if one.number == number and one.by_app]
+        return any("mergeplan:plan" not in one.body for one in comments)
 
 
 def settle(scene: Scene, hung: int = 0) -> None:

@@ -186,8 +186,8 @@ class Scene:
         """Return the texts of the bot's plan comments on a pull request."""
         state = self.github.state
         with state.lock:
-            said = [comment for comment in state.repositories[name].comments.values() if comment.number == number]
-            return [one.body for one in said if one.by_app and "mergeplan:plan" in one.body]
+            comments = [comment for comment in state.repositories[name].comments.values() if comment.number == number]
+            return [one.body for one in comments if one.by_app and "mergeplan:plan" in one.body]
 
     def has_plan(self, name: str, number: int, word: str) -> bool:
         """Return True when the plan comment shows the plan that adds this column."""
@@ -236,11 +236,11 @@ def _learn_prods(scene: Scene) -> None:
     for name in scene.names:
         scene.github.install_app(name)
     inbox = Inbox(scene.url)
-    known = set[str]()
+    ready = set[str]()
 
     def all_known() -> bool:
-        known.update(name for name in set(scene.names) - known if inbox.prods.get(name).revision)
-        return len(known) == len(scene.names) and inbox.queue.is_idle()
+        ready.update(name for name in set(scene.names) - ready if inbox.prods.get(name).revision)
+        return len(ready) == len(scene.names) and inbox.queue.is_idle()
 
     try:
         scene.wait("the prods of all repositories", all_known, pause=0.5)
@@ -267,15 +267,15 @@ def _write_repositories(folder: Path, size: Size, names: tuple[str, ...], url: s
         del environ["MERGEPLAN_STATE_URL"]
     subprocess.run([sys.executable, "-m", "benchmarks.promoted", str(root)], env=environ, check=True)
     files = {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    kept = {name: text for name, text in files.items() if name.endswith((".sql", ".yaml"))}
+    project_files = {name: text for name, text in files.items() if name.endswith((".sql", ".yaml"))}
     bare = folder / "template.git"
     author = repos.Person(OWNER, "ann@localhost")
     repos.create_repository(bare, "main")
-    first = repos.commit_files(bare, "main", kept, "First commit", author, None)
+    first = repos.commit_files(bare, "main", project_files, "First commit", author, None)
     for name in names:
         target = folder / "github" / f"{name}.git"
         shutil.copytree(bare, target)
-        config = b"# " + name.encode() + b"\n" + kept["config.yaml"] + RULES
+        config = b"# " + name.encode() + b"\n" + project_files["config.yaml"] + RULES
         repos.commit_files(target, "main", {"config.yaml": config}, "Name it", author, first)
         for service in "abcd"[: size.services]:
             shutil.copytree(home, folder / f"home-{service}" / name, symlinks=True)
@@ -283,7 +283,7 @@ def _write_repositories(folder: Path, size: Size, names: tuple[str, ...], url: s
             _rename_project(folder / "home-a" / name / "state.db", names[0], name)
     if url:
         _copy_projects(url, names)
-    return kept[HUB_FILE].decode()
+    return project_files[HUB_FILE].decode()
 
 
 def _rename_project(file: Path, old: str, new: str) -> None:

@@ -249,8 +249,8 @@ class PullRecord:
         return promises(self.outcome.plan if self.outcome else None, self.rules_text)
 
     @property
-    def promise_shown(self) -> PlanShown | None:
-        """What the comment shows, if it shows the plan that is stored now."""
+    def comment_plan(self) -> PlanShown | None:
+        """The entry of the shown plans for the stored plan; None while the comment shows another one."""
         last = self.shown.plans[-1] if self.shown.plans else None
         is_shown = last is not None and last.head == self.head and bool(set(last.promises) & set(self.promises))
         return last if is_shown else None

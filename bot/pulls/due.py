@@ -109,7 +109,7 @@ def _shows_plan(record: PullRecord) -> bool:
 
 
 def _has_unseen_plan(record: PullRecord) -> bool:
-    return _shows_plan(record) and bool(record.promises) and record.promise_shown is None
+    return _shows_plan(record) and bool(record.promises) and record.comment_plan is None
 
 
 def _is_new(record: PullRecord) -> bool:
@@ -123,7 +123,7 @@ def _is_new(record: PullRecord) -> bool:
 def _plans_shown(record: PullRecord, since: str) -> tuple[PlanShown, ...]:
     """Return what was promised until now, with this plan where it or its head is new."""
     shown_plans = record.shown.plans
-    if last := record.promise_shown:
+    if last := record.comment_plan:
         return (*shown_plans[:-1], replace(last, promises=tuple(dict.fromkeys((*last.promises, *record.promises)))))
     return (
         (*shown_plans, PlanShown(record.head, record.promises, since))[-SHOWN_MOST:] if record.promises else shown_plans

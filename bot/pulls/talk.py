@@ -268,7 +268,7 @@ def _request_time(row: CommandRow, record: PullRecord) -> datetime:
 
 
 def _plan_since(record: PullRecord) -> datetime | None:
-    shown = record.promise_shown
+    shown = record.comment_plan
     return parse_moment(shown.since) if shown and shown.since else None
 
 

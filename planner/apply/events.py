@@ -11,7 +11,7 @@ from mergeplan.planner.intervals import Interval, Timeline
 
 
 class Event:
-    """What a listener is called with."""
+    """One step of a run, as a listener gets it."""
 
 
 class Stage(StrEnum):

@@ -17,14 +17,13 @@ from mergeplan.planner.semantics.dependencies import depends_on, source_columns
 from mergeplan.planner.semantics.digests import Digests
 from mergeplan.planner.semantics.keywords import is_keyword, mistakes_keywords
 from mergeplan.planner.semantics.normalize import (
-    excepts_fields,
     expands_aliases,
     has_captured_alias,
     has_misread_names,
+    hides_names,
     join_catalogs,
     normalize_query,
     pivots_joins,
-    takes_names_from_text,
 )
 from mergeplan.planner.semantics.open_columns import MORE, add_open_columns
 from mergeplan.planner.semantics.parent import Parent, narrow_parents
@@ -115,9 +114,7 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     # Before qualification, which would resolve these names without a warning.
     doubtful = mistakes_keywords(tree, schemas)
     tree = normalize_query(tree)
-    unknown = (
-        any(columns is None for columns in schemas.values()) or excepts_fields(tree) or takes_names_from_text(tree)
-    )
+    unknown = any(columns is None for columns in schemas.values()) or hides_names(tree)
     if unknown or has_captured_alias(tree, schemas) or pivots_joins(tree) or expands_aliases(tree):
         return _Analysis(_unknown_shape(sql, tree, names))
     try:

@@ -257,12 +257,17 @@ def expands_aliases(tree: exp.Expr) -> bool:
     return False
 
 
-def excepts_fields(tree: exp.Expr) -> bool:
+def hides_names(tree: exp.Expr) -> bool:
+    """Return True if sqlglot does not know the names of the columns that a star, or a join by name, stands for."""
+    return _excepts_fields(tree) or _takes_names_from_text(tree)
+
+
+def _excepts_fields(tree: exp.Expr) -> bool:
     """Return True for `* EXCEPT (a.b)`, which takes a field out of a struct where `a` is no table."""
     return any(name.find(exp.Dot) or getattr(name, "table", "") for name in _excepted_names(tree))
 
 
-def takes_names_from_text(tree: exp.Expr) -> bool:
+def _takes_names_from_text(tree: exp.Expr) -> bool:
     """Return True if Spark names a column of a subquery after its text, as `m[k]`, and a star may return that name."""
     joins = tree.find_all(exp.Join, exp.SetOperation)
     spreads = any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star))

@@ -97,11 +97,11 @@ def test_a_planner_without_a_checked_plan_is_ended_and_one_that_builds_goes_on(
     script = f"import time; print({text!r}, flush=True); time.sleep({60 if stopped else 2.5})"
     command = (sys.executable, "-c", script)
     settings = Settings(home=tmp_path, planner_command=command, plan_timeout_seconds=2, grace_seconds=0)
-    task, heard = Task(("plan",), tmp_path, SHOP, "run-1"), list[object]()
+    task, lines = Task(("plan",), tmp_path, SHOP, "run-1"), list[object]()
 
-    ended = run_planner(settings, task, on_start=lambda *_: None, on_event=heard.append, should_stop=lambda: "")
+    ended = run_planner(settings, task, on_start=lambda *_: None, on_event=lines.append, should_stop=lambda: "")
 
-    assert (ended.stopped, len(heard)) == (stopped, 0 if models is None else 1)
+    assert (ended.stopped, len(lines)) == (stopped, 0 if models is None else 1)
 
 
 @pytest.mark.parametrize("is_fork", [False, True])
