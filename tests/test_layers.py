@@ -18,7 +18,7 @@ STAGES = """
     planner.versions planner.tested_versions
     planner.model planner.semantics planner.snapshot
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions
-    planner.parsing.files planner.parsing.render
+    planner.parsing.files planner.parsing.render planner.parsing.named_columns
     planner.plan
     planner.first_alone planner.cache planner.isolation planner.forked planner.engine planner.python planner.project
     planner.tables planner.checks

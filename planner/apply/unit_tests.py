@@ -9,12 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
 
-from mergeplan.planner.apply.backfill.table_columns import (
-    TIME_HINT,
-    add_missing_columns,
-    apply_declared_columns,
-    check_contract,
-)
+from mergeplan.planner.apply.backfill.table_columns import add_missing_columns, apply_declared_columns, check_contract
 from mergeplan.planner.apply.backfill.write_batch import Batch, write_batch
 from mergeplan.planner.apply.physical_tables import build_table
 from mergeplan.planner.checks.load_of_test import TestLoad
@@ -94,9 +89,6 @@ def _table_columns(engine: Engine, load: TestLoad) -> tuple[Column, ...]:
     columns = engine.schema(load.render(model, empty_rows))
     check_contract(model, columns)
     columns = apply_declared_columns(model, columns)
-    if model.kind.is_by_time and model.by_time.time_column not in (column.name for column in columns):
-        message = f"{model.name} has no column `{model.by_time.time_column}`."
-        raise ProjectError(message, place=model.place, hint=TIME_HINT)
     check_columns(model, columns)
     if untyped := next((column.name for column in columns if "void" in column.type), ""):
         message = f"The type of `{untyped}` in the table of {model.name} is not known."

@@ -21,11 +21,11 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import read_setting, setting_parts
 from mergeplan.planner.parsing.definitions.unit_tests import TestRows, UnitTest
 from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.named_columns import MERGE
 from mergeplan.planner.project.called_macros import expand_call, find_test_model
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.semantics.spark.spark_functions import depends_on_session, is_random, is_volatile
 from mergeplan.planner.tables.merge.relations import parse_expression
-from mergeplan.planner.tables.merge.unique_key import MERGE
 from mergeplan.planner.tables.partitioning import TRANSFORMS
 from mergeplan.planner.versions import mergeplan_version, pyspark_version
 

@@ -8,6 +8,7 @@ from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.naming import field_names
+from mergeplan.planner.parsing.named_columns import find_undeclared_column, find_unknown_column
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.plan.change import Blocker, Category, Change, Columns
 from mergeplan.planner.plan.schedule import Loaded, Window, contiguous_end, whole_start
@@ -55,6 +56,22 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
         for gone in graph.models[name].depends_on
         if gone in verbs
     ]
+
+
+def find_column_errors(changes: Iterable[Change]) -> list[ProjectError]:
+    """Return an error for each new table whose query is known to return other columns than its model names."""
+    errors = []
+    for change in changes:
+        snapshot = change.new
+        if snapshot is None or snapshot.columns is None or not snapshot.kind.is_stored:
+            continue
+        if change.old is None or change.old.table != snapshot.table:
+            model = snapshot.model
+            added_names = {column.name for column in model.history_columns}
+            columns = [column for column in snapshot.columns if column not in added_names]
+            if error := find_undeclared_column(model, columns) or find_unknown_column(model, columns):
+                errors.append(error)
+    return errors
 
 
 def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:

@@ -2,17 +2,14 @@
 
 import re
 
-from sqlglot import exp
-
 from mergeplan.planner.engine.spark.quoting import literal
 from mergeplan.planner.engine.table import PartitionColumn
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import UNITS
-from mergeplan.planner.model.model import Column, History, Model
+from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.table_order import FOLDER_TYPES, is_too_long
 from mergeplan.planner.naming import ColumnName, key_sql, partition_column, quote_column
-from mergeplan.planner.parsing.macros.expand import spark_tree
-from mergeplan.planner.tables.merge.unique_key import MERGE
+from mergeplan.planner.parsing.named_columns import find_unknown_column
 
 TIMES = ("timestamp", "timestamp_ntz", "date")  # the types of the time since which a version is in force
 HIDDEN = "mergeplan_part_{}"
@@ -42,22 +39,9 @@ def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn
 
 
 def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
-    """Raise ProjectError if a setting names a column that is not among these columns of the model's query."""
-    query_names = {column.name for column in columns}
-    whens = [model.by_key.when_matched] if model.by_key.when_matched else []
-    named = {
-        "unique_key": {name for key in model.by_key.unique_key for name in _column_names(key)},
-        "updated_at_name": _time_names(model.history) if model.history else set(),
-        "columns": set(model.history.columns) if model.history else set(),
-        "when_matched": {name for when in whens for name in _column_names(f"{MERGE}{when}")},
-        "merge_filter": set(_column_names(model.by_key.merge_filter)) if model.by_key.merge_filter else set(),
-        "clustered_by": set(model.storage.clustered_by),
-    }
-    for key, names in named.items():
-        if unknown := sorted(names - query_names):
-            place = model.locate(key, in_block=True)
-            hint = f"Return it, or change `{key}`."
-            raise ProjectError(f"{model.name} has no column `{unknown[0]}`.", place=place, hint=hint)
+    """Raise ProjectError if a property names a column that is not among these columns of the model's query."""
+    if error := find_unknown_column(model, [column.name for column in columns]):
+        raise error
     _check_snapshot_time(model, columns)
     parts_of(model, (*columns, *model.history_columns))
 
@@ -80,17 +64,6 @@ def _check_snapshot_time(model: Model, columns: tuple[Column, ...]) -> None:
         raise ProjectError(message, place=model.place, hint=hint)
 
 
-def _time_names(history: History) -> set[str]:
-    since = history.dbt.since if history and history.dbt else ""
-    return {history.updated_at, since} - {""}
-
-
-def _column_names(sql: str) -> set[str]:
-    if (name := ColumnName.parse(sql)) is not None:
-        return {name}
-    return {column.name.lower() for column in spark_tree(sql).find_all(exp.Column) if not column.name.startswith("@")}
-
-
 def _is_covered(model: Model, text: str) -> bool:
     """Return True for the time column, and for a value that is constant within each of the table's partitions."""
     time, partition = model.by_time.time_column, min(UNITS[model.cron.unit], UNITS["day"])
@@ -108,9 +81,6 @@ def _build_part(model: Model, text: str, columns: tuple[Column, ...], number: in
         if types[name] in FOLDER_TYPES and not is_too_long(name, model.storage.table_format):
             return PartitionColumn(name, types[name], _reject_null_folder(name, types[name]), hidden=False)
         return _build_hidden_column(quote_column(name), number)
-    if unknown := sorted(_column_names(text) - types.keys()):
-        hint = "Partition it by columns that its query returns."
-        raise _partition_error(model, f"{model.name} is partitioned by `{unknown[0]}`, which it does not have.", hint)
     called = _CALL.fullmatch(text)
     return _build_hidden_column(_transform_sql(model, called[1], called[2], types) if called else text, number)
 

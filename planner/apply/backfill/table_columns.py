@@ -13,6 +13,7 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.named_columns import find_undeclared_column
 from mergeplan.planner.parsing.sql.macro_scope import CREATING
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.forward_only import blocker_of, is_wider, merge_columns, schema_findings
@@ -22,8 +23,6 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.partitioning import check_columns
 from mergeplan.planner.tables.self_reference import empty_relation, own_columns
-
-TIME_HINT = "Return the `time_column` from its query."
 
 
 def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[Column, ...]:
@@ -43,9 +42,6 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
             columns = apply_declared_columns(model, columns)
             if model.sql:
                 check_table_reads(model, read, sql)
-    if model.kind.is_by_time and model.by_time.time_column not in (column.name for column in columns):
-        message = f"{model.name} has no column `{model.by_time.time_column}`."
-        raise ProjectError(message, place=model.place, hint=TIME_HINT)
     check_columns(model, columns)
     comments = dict(model.metadata.column_descriptions)
     columns_by_name = {
@@ -87,14 +83,8 @@ def check_contract(model: Model, query_columns: tuple[Column, ...]) -> None:
 def apply_declared_columns(model: Model, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:
     if not model.columns or model.kind.is_view:
         return query_columns
-    names, declared = [column.name for column in query_columns], [column.name for column in model.columns]
-    for present_names, compared_names, text in ((declared, names, "declares"), (names, declared, "does not declare")):
-        if odd := sorted(set(present_names) - set(compared_names)):
-            contrast = "its query does not return" if text == "declares" else "its query returns"
-            hint = "Make `columns` and the query agree."
-            raise ProjectError(
-                f"{model.name} {text} the column `{odd[0]}`, which {contrast}.", place=model.place, hint=hint
-            )
+    if error := find_undeclared_column(model, [column.name for column in query_columns]):
+        raise error
     return model.columns
 
 

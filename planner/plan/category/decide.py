@@ -14,7 +14,7 @@ from mergeplan.planner.errors import ProjectError, ProjectErrors
 from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Timeline, build_timeline, subtract_intervals
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.plan.blockers import find_column_problem, readers_of_removed
+from mergeplan.planner.plan.blockers import find_column_errors, find_column_problem, readers_of_removed
 from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, compare_digests, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.later_form import verdict_by_forms
@@ -69,8 +69,8 @@ def decide_all_models(inputs: Inputs) -> Decisions:
     removed = tuple(_build_removal(base[name]) for name in sorted(base.keys() - graph.models.keys()))
     decision_by_model = {name: add_lost_readers(inputs, decision) for name, decision in decision_by_model.items()}
     decisions = Decisions(decision_by_model, removed, tuple(readers_of_removed(graph, base)))
-    if decisions.errors:  # all of them, so that a person fixes them at once
-        raise ProjectErrors(decisions.errors)
+    if errors := (*decisions.errors, *find_column_errors(decisions.changes)):
+        raise ProjectErrors(errors)  # all of them, so that a person fixes them at once
     return decisions
 
 

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from mergeplan.planner.engine.protocol import MergeInto
 from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.parsing.named_columns import MERGE
 from mergeplan.planner.parsing.render import fill_values
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.semantics.spark.spark_functions import is_volatile
@@ -23,8 +24,6 @@ from mergeplan.planner.tables.merge.relations import (
     source,
     target,
 )
-
-MERGE = "MERGE INTO t AS target USING s AS source ON TRUE "
 
 
 def upsert_query(batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]) -> str:

@@ -99,8 +99,8 @@ def test_the_key_of_a_merge_is_one_where_it_is_never_null(fields: dict[str, obje
         (model("m.rows", DEDUPED, Kind.VIEW), True),
         (model("m.rows", DEDUPED, Kind.INCREMENTAL_BY_PARTITION), False),
         (model("m.rows", DEDUPED, partitioned_by=("id",)), False),
-        (model("m.rows", DEDUPED, partitioned_by=("d",)), True),
-        (replace(model("m.rows", DEDUPED), columns=(Column("id", "int"),)), False),
+        (model("m.rows", DEDUPED, partitioned_by=("y",)), True),
+        (replace(model("m.rows", DEDUPED), columns=tuple(Column(name, "int") for name in "id k t x y".split())), False),
     ],
 )
 def test_a_table_has_the_keys_of_its_query_where_it_holds_the_same_values(rows: Model, kept: bool) -> None:

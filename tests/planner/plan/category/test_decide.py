@@ -33,7 +33,7 @@ def test_a_query_with_dates_has_other_rows_where_it_is_embedded(kind: Kind, date
     assert change_of(other, one)["s.days"].recomputed is not is_kept
 
 
-@pytest.mark.parametrize("query", ["SELECT * FROM RANGE(3)", "SELECT * FROM s.of_others", PARENT])
+@pytest.mark.parametrize("query", ["SELECT * FROM RANGE(3)", "SELECT * FROM s.of_others"])
 @pytest.mark.parametrize(
     ("kind", "setting", "edit"),
     [
@@ -386,12 +386,18 @@ def test_another_setting_of_spark_reaches_those_that_read_what_is_computed_under
     assert {name: change.recomputed for name, change in changes.items()} == {"s.parent": True, "s.child": True}
 
 
-@pytest.mark.parametrize("field", ["merge_filter", "when_matched"])
-def test_another_way_to_merge_is_another_table(field: str) -> None:
-    def merge_model(said: str) -> dict[str, Model]:
-        return two(kind=Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), **{field: said})
+@pytest.mark.parametrize(
+    ("field", "old", "new"),
+    [
+        ("merge_filter", "source.id > 1", "source.id > 2"),
+        ("when_matched", "WHEN MATCHED THEN UPDATE SET *", "WHEN MATCHED THEN DELETE"),
+    ],
+)
+def test_another_way_to_merge_is_another_table(field: str, old: str, new: str) -> None:
+    def merge_model(text: str) -> dict[str, Model]:
+        return two(kind=Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), **{field: text})
 
-    change = change_of(merge_model("one"), merge_model("other"))["s.parent"]
+    change = change_of(merge_model(old), merge_model(new))["s.parent"]
 
     assert (change.rule, change.recomputed) == ("settings-changed", True)
 

@@ -1,0 +1,66 @@
+"""Columns that a model names, compared with those that its query returns: by the parser, or by Spark's dry run."""
+
+from collections.abc import Collection, Mapping
+
+from sqlglot import exp
+
+from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.model.model import Model
+from mergeplan.planner.naming import ColumnName, partition_column
+from mergeplan.planner.parsing.macros.expand import spark_tree
+
+MERGE = "MERGE INTO t AS target USING s AS source ON TRUE "
+
+
+def find_undeclared_column(model: Model, columns: Collection[str]) -> ProjectError | None:
+    if not model.columns or model.kind.is_view:
+        return None
+    declared_columns = [column.name for column in model.columns]
+    if missing := sorted(set(declared_columns).difference(columns)):
+        message = f"{model.name} declares the column `{missing[0]}`, which its query does not return."
+    elif undeclared := sorted(set(columns).difference(declared_columns)):
+        message = f"{model.name} does not declare the column `{undeclared[0]}`, which its query returns."
+    else:
+        return None
+    return ProjectError(message, place=model.place, hint="Make `columns` and the query agree.")
+
+
+def find_unknown_column(model: Model, columns: Collection[str]) -> ProjectError | None:
+    """Return an error if a property names a column that is not among these of the query."""
+    for key, names in _columns_by_property(model).items():
+        if unknown := sorted(names.difference(columns)):
+            message = f"{model.name} has no column `{unknown[0]}`."
+            hint = f"Return it from its query, or change `{key}`."
+            return ProjectError(message, place=model.locate(key, in_block=True), hint=hint)
+    return None
+
+
+def _columns_by_property(model: Model) -> Mapping[str, frozenset[str]]:
+    history, by_key = model.history, model.by_key
+    expressions = {
+        "unique_key": by_key.unique_key,
+        "when_matched": (f"{MERGE}{by_key.when_matched}",) if by_key.when_matched else (),
+        "merge_filter": (by_key.merge_filter,) if by_key.merge_filter else (),
+    }
+    since = history.dbt.since if history and history.dbt else ""
+    added_names = {column.name for column in model.history_columns}
+    partitioned_by = {name for key in model.storage.partitioned_by for name in _partition_names(key)}
+    return {
+        "time_column": frozenset({model.by_time.time_column} if model.kind.is_by_time else ()),
+        **{key: frozenset(name for sql in texts for name in _read_columns(sql)) for key, texts in expressions.items()},
+        "updated_at_name": frozenset({history.updated_at, since} - {""} if history else ()),
+        "columns": frozenset(history.columns if history else ()),
+        "clustered_by": frozenset(model.storage.clustered_by),
+        "partitioned_by": frozenset(partitioned_by - added_names),
+    }
+
+
+def _partition_names(key: str) -> Collection[str]:
+    name = partition_column(key)
+    return _read_columns(key) if name is None else (name,)
+
+
+def _read_columns(sql: str) -> Collection[str]:
+    if (name := ColumnName.parse(sql)) is not None:
+        return (name,)
+    return {column.name.lower() for column in spark_tree(sql).find_all(exp.Column) if not column.name.startswith("@")}
