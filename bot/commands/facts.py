@@ -11,6 +11,7 @@ from mergeplan.bot.commands.command import Command
 from mergeplan.bot.policy.roles import Role
 
 CLOSED = "This pull request is closed."
+NO_PLAN = "This pull request changes no models, so it needs no plan."
 OUTDATED = "This command refers to an outdated plan. Review the current plan and run the command again."
 
 
@@ -29,6 +30,7 @@ class Facts:
     is_fork: bool = False
     is_held: bool = False  # a fork's head that waits for a maintainer's word, or one that a label keeps without a plan
     is_running: bool = False
+    changes_nothing: bool = False  # the head was planned, and changes no model
     waits_for_cost: bool = False  # the shown plan is over the budget
     is_held_merge: bool = False  # merged, and the rules do not let it into prod
     is_promoting: bool = False
@@ -61,6 +63,8 @@ def require_shown_plan(command: Command, facts: Facts) -> str:
     if not facts.is_open:
         return "This pull request is closed: its plan can no longer be changed."
     if facts.is_held or not facts.shown_head or facts.shown_since is None:
+        if facts.changes_nothing:
+            return NO_PLAN
         return "No plan has been posted yet. Run the command again once it appears."
     if facts.shown_head != facts.live_head:
         return (
@@ -85,6 +89,8 @@ def require_plan(command: Command, facts: Facts) -> str:
     if not facts.is_open:
         return CLOSED
     if not facts.shown_plan or facts.is_held or facts.is_running:
+        if facts.changes_nothing:
+            return NO_PLAN
         return "There is no plan yet. Wait for it, then run the command again."
     return ""
 

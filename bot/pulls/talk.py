@@ -23,6 +23,7 @@ from mergeplan.bot.report.offers import has_ticks, resolve_press
 from mergeplan.bot.report.replies import format_reply, reply_marker, state_sentence, withdraw_answer
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
+from mergeplan.bot.results import changes_nothing
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.transitions.planning import clear_comment_digest
 
@@ -192,6 +193,10 @@ def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     return form_of(answer.text).finish(answer, record) if answer.waits_for else answer
 
 
+def _changes_nothing(record: PullRecord, head: str) -> bool:
+    return record.state is PullState.PLANNED and record.head == head and changes_nothing(record.outcome)
+
+
 def _judge_command(
     context: BotContext, row: CommandRow, command: Command | Mistake, live: _Live, config: BotConfig
 ) -> Answer:
@@ -239,6 +244,7 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
         is_fork=pull.is_fork,
         is_held=record.state in (PullState.HELD, PullState.SKIPPED),
         is_running=record.state in UNFINISHED,
+        changes_nothing=_changes_nothing(record, pull.head),
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
         is_held_merge=record.state is PullState.MERGED and record.rules.held,
         deploys=config.enable_deploy_command,

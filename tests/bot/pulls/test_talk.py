@@ -481,3 +481,12 @@ def test_new_tables_may_stay_empty_until_somebody_wants_them(bench: Bench) -> No
     assert not any(each.startswith("--data-diff") for each in skipped)
     assert "--skip-backfill" not in last
     assert {"shop.orders=breaking", "shop.totals=breaking"} <= set(last)
+
+
+@pytest.mark.parametrize("command", ["/categorize orders breaking", "/lineage shop.orders"])
+def test_a_pull_request_that_changes_no_models_has_no_plan_to_wait_for(bench: Bench, command: str) -> None:
+    number = bench.open({"README.md": "# More\n"})
+    bench.idle()
+    bench.say(number, command)
+
+    assert "This pull request changes no models, so it needs no plan." in bench.replies(number)[-1]
