@@ -255,10 +255,13 @@ class _Memory:
         """Return the project by these answers, from the cache or the child; `before` is that of the last round."""
         key = digest(self._key, json.dumps(known, sort_keys=True))
         remembered = self._cache.get([key]).get(key)
+        if remembered is not None and before is None:
+            return DbtProject.model_validate_json(remembered)  # in Spark's spelling
         text = child.compile(known) if remembered is None else remembered
+        project = read_round(text, before, self._target.spell)
         if remembered is None:
-            self._new[key] = text
-        return read_round(text, before, self._target.spell)
+            self._new[key] = text if before else project.model_dump_json()
+        return project
 
     def answer(
         self, answers: Answers, project: DbtProject, known: Mapping[str, Answer], questions: list[DbtQuestion]

@@ -1,6 +1,7 @@
 """A dbt project as a folder of ours: its nodes are files with the text of a model, under the paths that they have."""
 
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -98,8 +99,15 @@ class DbtFolder(Folder):
 
     def _own_text(self, path: str) -> str:
         """Return the text of a file of dbt; '' if it is not in the project."""
-        file = (self.root / path).resolve()
-        return file.read_text("utf-8") if file.is_relative_to(self.root.resolve()) and file.is_file() else ""
+        file = os.path.realpath(self.root / path)
+        if not file.startswith(f"{self._real_root}{os.sep}") or not os.path.isfile(file):
+            return ""
+        with open(file, encoding="utf-8") as opened:
+            return opened.read()
+
+    @cached_property
+    def _real_root(self) -> str:
+        return os.path.realpath(self.root)
 
     def dbt_text(self, path: str) -> str:
         """Return the template that a model's path stands for; '' for a path of anything else."""
