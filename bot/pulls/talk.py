@@ -193,10 +193,6 @@ def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     return form_of(answer.text).finish(answer, record) if answer.waits_for else answer
 
 
-def _changes_nothing(record: PullRecord, head: str) -> bool:
-    return record.state is PullState.PLANNED and record.head == head and changes_nothing(record.outcome)
-
-
 def _judge_command(
     context: BotContext, row: CommandRow, command: Command | Mistake, live: _Live, config: BotConfig
 ) -> Answer:
@@ -244,7 +240,8 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
         is_fork=pull.is_fork,
         is_held=record.state in (PullState.HELD, PullState.SKIPPED),
         is_running=record.state in UNFINISHED,
-        changes_nothing=_changes_nothing(record, pull.head),
+        changes_nothing=(record.state, record.head) == (PullState.PLANNED, pull.head)
+        and changes_nothing(record.outcome),
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
         is_held_merge=record.state is PullState.MERGED and record.rules.held,
         deploys=config.enable_deploy_command,

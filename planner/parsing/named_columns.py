@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.naming import ColumnName, partition_column
+from mergeplan.planner.naming import ColumnName, partition_column, quote_column
 from mergeplan.planner.parsing.macros.expand import spark_tree
 
 MERGE = "MERGE INTO t AS target USING s AS source ON TRUE "
@@ -37,27 +37,23 @@ def find_unknown_column(model: Model, columns: Collection[str]) -> ProjectError 
 
 def _columns_by_property(model: Model) -> Mapping[str, frozenset[str]]:
     history, by_key = model.history, model.by_key
+    partitions = ((key, partition_column(key)) for key in model.storage.partitioned_by)
     expressions = {
         "unique_key": by_key.unique_key,
         "when_matched": (f"{MERGE}{by_key.when_matched}",) if by_key.when_matched else (),
         "merge_filter": (by_key.merge_filter,) if by_key.merge_filter else (),
+        "partitioned_by": [key if column is None else quote_column(column) for key, column in partitions],
     }
     since = history.dbt.since if history and history.dbt else ""
     added_names = {column.name for column in model.history_columns}
-    partitioned_by = {name for key in model.storage.partitioned_by for name in _partition_names(key)}
+    columns = {key: {name for sql in texts for name in _read_columns(sql)} for key, texts in expressions.items()}
     return {
         "time_column": frozenset({model.by_time.time_column} if model.kind.is_by_time else ()),
-        **{key: frozenset(name for sql in texts for name in _read_columns(sql)) for key, texts in expressions.items()},
+        **{key: frozenset(names - added_names) for key, names in columns.items()},
         "updated_at_name": frozenset({history.updated_at, since} - {""} if history else ()),
         "columns": frozenset(history.columns if history else ()),
         "clustered_by": frozenset(model.storage.clustered_by),
-        "partitioned_by": frozenset(partitioned_by - added_names),
     }
-
-
-def _partition_names(key: str) -> Collection[str]:
-    name = partition_column(key)
-    return _read_columns(key) if name is None else (name,)
 
 
 def _read_columns(sql: str) -> Collection[str]:
