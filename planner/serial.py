@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 Json = Any  # untyped, as json.loads returns it
 T = TypeVar("T")
 SCALARS = (str, int, float, bool)
-_DECODED: WeakValueDictionary[tuple[type, bytes], Any] = WeakValueDictionary()
+_DECODED: WeakValueDictionary[tuple[type, str], Any] = WeakValueDictionary()
 EMBEDDED = {"json": "embedded"}  # metadata of a field for a part, whose fields are written beside those of the whole
 
 
@@ -72,11 +72,25 @@ def decode_line(kind: type[T], text: str) -> T:
 
     The project's files and the state say the same of most models. The value must be frozen.
     """
-    key = kind, sha256(text.encode()).digest()
-    value: T | None = _DECODED.get(key)
+    text_digest = line_digest(text)
+    value = find_decoded(kind, text_digest)
     if value is None:
-        value = _DECODED[key] = decode_json(kind, json.loads(text))
+        value = decode_json(kind, json.loads(text))
+        share_decoded(kind, text_digest, value)
     return value
+
+
+def line_digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:40]
+
+
+def find_decoded(kind: type[T], text_digest: str) -> T | None:
+    """Return the object of a text with this digest if there is one in this process."""
+    return _DECODED.get((kind, text_digest))
+
+
+def share_decoded(kind: type[T], text_digest: str, value: T) -> None:
+    _DECODED[kind, text_digest] = value
 
 
 def canonical_json(data: Json) -> str:

@@ -14,7 +14,7 @@ from tests.language import PACKAGES, ROOT
 # From text to tables: a stage may use those that stand before it, and none that stand after it.
 STAGES = """
     planner.errors planner.file_note planner.limits planner.intervals planner.naming planner.fingerprint
-    planner.serial planner.data_field planner.replace_file planner.wording planner.name_lists
+    planner.serial planner.deferred planner.data_field planner.replace_file planner.wording planner.name_lists
     planner.versions planner.tested_versions
     planner.model planner.semantics planner.snapshot
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions

@@ -64,6 +64,7 @@ def read_prod_state(settings: SessionSettings, project: Project) -> ProdState | 
         if not _has_state(work):
             return None
         base, loaded = work.store.environments.get(PROD), load_state(work)
+        work.store.snapshots.read_whole(base.snapshots.values())  # the database is closed when an edit is planned
         options = check_request(work, PlanOptions(environment=PROD))
         tables = work.store.tables.all().keys() | {snapshot.table for snapshot in base.snapshots.values()}
         compares = work.project.config.plan.early_cut_off

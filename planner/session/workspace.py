@@ -146,7 +146,7 @@ class Workspace:
             from mergeplan.planner.state.store import StateStore
 
             name = self.settings.state_project or self.project.config.project
-            self._store = StateStore(self._state_url(), name)
+            self._store = StateStore(self._state_url(), name, Cache(self.settings.cache))
         if not self._settled:
             self._settled = True  # whoever finishes a promotion asks for the store, too
             try:

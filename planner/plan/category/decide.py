@@ -290,7 +290,7 @@ def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, 
     The state may hold a judgement of such a query by an older version, which went by the query's order.
     """
     tables = (parent.snapshot for parent in parents.values())
-    return any(table.table_columns != table.columns for table in tables) and (
+    return any(table.is_reordered for table in tables) and (
         not model.sql or traits_of(model.sql, inputs.shapes).unnamed
     )
 
