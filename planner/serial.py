@@ -37,11 +37,11 @@ def encode_json(value: object) -> Json:
     >>> encode_json(Cron("@daily"))
     {'text': '@daily'}
     """
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or type(value) in SCALARS:
         return value
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, str):
+    if isinstance(value, SCALARS):
         return value
     if isinstance(value, datetime):
         return value.isoformat()
