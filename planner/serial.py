@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import chain
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -121,6 +121,8 @@ def _build_reader(kind: Any) -> Callable[[Json], Any]:
     if origin is tuple:
         return _tuple_reader(arguments)
     if origin is frozenset:
+        if arguments[0] in SCALARS:
+            return partial(_read_scalars, frozenset, arguments[0])
         item = _build_reader(arguments[0])
         return lambda data: frozenset(item(element) for element in data)
     if origin is not None and issubclass(origin, Mapping):
@@ -141,10 +143,19 @@ def _tuple_reader(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     if arguments[-1] is Ellipsis:
         if get_origin(arguments[0]) is tuple and get_args(arguments[0]) == (str, str):
             return _read_pairs
+        if arguments[0] in SCALARS:
+            return partial(_read_scalars, tuple, arguments[0])
         item = _build_reader(arguments[0])
         return lambda data: tuple([item(element) for element in data])
     items = [_build_reader(argument) for argument in arguments]
     return lambda data: tuple([item(element) for item, element in zip(items, data, strict=True)])
+
+
+def _read_scalars(make: Callable[[Json], Any], kind: type, data: Json) -> Any:
+    values = make(data)
+    if not {*map(type, values)} <= {kind}:
+        raise TypeError(f"{data!r} is not of {kind.__name__}")
+    return values
 
 
 def _read_pairs(data: Json) -> tuple[tuple[str, str], ...]:
