@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from mergeplan.planner.deferred import defer
@@ -73,6 +73,14 @@ def decode_index(text: str | None) -> FileIndex:
     return FileIndex()
 
 
+def can_index(text: str | None) -> bool:
+    """Return True for an entry of models that ask for no other file; one of audits is read as a whole."""
+    if text is None or '"seed"' in text:
+        return False
+    entry = json.loads(text.partition("\n")[0])
+    return not entry["audits"] and "columns" not in entry["asked"] and "rest" not in entry and "\n" in text
+
+
 def build_index(old: FileIndex, reused: Iterable[str], entries: Iterable[tuple[str, str, str]]) -> FileIndex:
     """Return the index of these paths of an old one, and of files with new entries: (path, hash, text)."""
     index, numbers = FileIndex(), dict[str, int]()
@@ -82,16 +90,15 @@ def build_index(old: FileIndex, reused: Iterable[str], entries: Iterable[tuple[s
         values.extend([value] if number == len(values) else [])
         return number
 
+    numbers_now = cache(lambda number: number_of(index.settings, old.settings[number]))
     for path in reused:
         file_hash, asked, rows = old.files[path]
-        models = [[*row[:3], number_of(index.settings, old.settings[row[3]]), *row[4:]] for row in rows]
+        models = [[*row[:3], numbers_now(row[3]), *row[4:]] for row in rows]
         index.files[path] = [file_hash, number_of(index.asked, old.asked[asked]), models]
     for path, file_hash, text in entries:
         head, *lines = text.split("\n")
-        entry = json.loads(head)
-        if not entry["audits"] and "columns" not in entry["asked"] and "rest" not in entry and '"seed"' not in text:
-            models = [_describe_model(line, lambda settings: number_of(index.settings, settings)) for line in lines]
-            index.files[path] = [file_hash, number_of(index.asked, entry["asked"]), models]
+        models = [_describe_model(line, lambda settings: number_of(index.settings, settings)) for line in lines]
+        index.files[path] = [file_hash, number_of(index.asked, json.loads(head)["asked"]), models]
     return index
 
 

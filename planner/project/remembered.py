@@ -27,7 +27,7 @@ from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.parsing.definitions.known_columns import NotRead
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults, Noted
 from mergeplan.planner.parsing.sql.user_macros import MacroCall
-from mergeplan.planner.project.file_index import FileIndex, build_index, decode_index, index_key
+from mergeplan.planner.project.file_index import FileIndex, build_index, can_index, decode_index, index_key
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.serial import Json, decode_json, decode_line, encode_json, encode_line, line_digest
 
@@ -141,10 +141,10 @@ class Remembered:
 
     def keep(self, *, with_index: bool = True) -> None:
         """Write what is new, and the index of the foreseen files unless it is as it was."""
-        key, paths = index_key(self.context), {path for path, _ in self._foreseen}
-        if with_index and (len(self._indexed) < len(paths) or self._index.files.keys() - paths):
-            texts, files = self._found | self._new, (file for file in self._foreseen if file[0] not in self._indexed)
-            new = [(*file, texts[entry_key]) for file in files if (entry_key := self._entry_key(*file)) in texts]
+        key, texts = index_key(self.context), self._found | self._new
+        files = ((*file, self._entry_key(*file)) for file in self._foreseen if file[0] not in self._indexed)
+        new = [(path, hashed, texts[entry]) for path, hashed, entry in files if can_index(texts.get(entry))]
+        if with_index and (new or self._index.files.keys() - {path for path, _ in self._foreseen}):
             index = build_index(self._index, self._indexed, new)
             self._new |= {key: index.encode()} if index != self._index else {}
         self.cache.put(self._new)
@@ -155,13 +155,15 @@ class Remembered:
 
     def _read_model(self, file: File, parse: Callable[[], Said], number: int, text_digest: str) -> Model:
         """Return the model of a file with this number; raise ProjectError if the file is another one by now."""
-        if self._last_lines[0] != file:
-            self._last_lines = file, (self._texts.get(self._entry_key(*file)) or "").split("\n")[1:]
-        if not _has_line(self._last_lines[1], number, text_digest):  # the entry is gone
-            self._last_lines = file, [*map(encode_line, parse()[0])]
-        if not _has_line(self._last_lines[1], number, text_digest):
+        last_file, lines = self._last_lines
+        if last_file != file:
+            lines = (self._texts.get(self._entry_key(*file)) or "").split("\n")[1:]
+        if not _has_line(lines, number, text_digest):  # the entry is gone
+            lines = [*map(encode_line, parse()[0])]
+        if not _has_line(lines, number, text_digest):
             raise ProjectError("The file changed while it was read.", place=Place(file[0]), hint="Run this again.")
-        return decode_json(Model, json.loads(self._last_lines[1][number]))
+        self._last_lines = file, lines
+        return decode_json(Model, json.loads(lines[number]))
 
     @cached_property
     def _texts(self) -> Lookups:

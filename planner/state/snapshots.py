@@ -93,7 +93,9 @@ class Snapshots:
                 text_digest = line_digest(row.model) if snapshot.model is model else ""  # which finds no model
                 entries[row.id] = [text_digest, *(getattr(snapshot, name) for name in _INDEXED)]
         if entries:
-            self._index = {id: entry for id, entry in (self._index | entries).items() if id in self._read_before}
+            self._index |= entries
+            if len(self._index) > 3 * len(self._read_before) + 1000:  # most of them are shown nowhere any more
+                self._index = {id: entry for id, entry in self._index.items() if id in self._read_before}
             self._cache.put({self._key: json.dumps(self._index, separators=(",", ":"))})
 
     def _read_index(self, ids: Iterable[str]) -> Iterator[tuple[str, Snapshot]]:

@@ -13,6 +13,7 @@ from mergeplan.planner.cache.store import Cache
 from mergeplan.planner.deferred import is_deferred
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.kind import Kind
+from mergeplan.planner.project import remembered
 from mergeplan.planner.project.file_index import decode_index
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from tests.planner.project.test_loader import project_of
@@ -62,6 +63,15 @@ def test_an_edit_reads_its_own_file_alone(tmp_path: Path) -> None:
 
     assert (list_deferred(edited), list_deferred(again)) == (READ_LATER - {"s.c"}, READ_LATER)
     assert content(edited) == content(again) == content(load(root, None))
+
+
+def test_the_index_of_an_unchanged_project_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = load_warm(tmp_path).root  # with files that are in no index: of audits, of a seed, that ask for columns
+    made: list[object] = []
+    monkeypatch.setattr(remembered, "build_index", lambda *arguments: made.append(arguments))
+
+    assert list_deferred(load(root, tmp_path / "cache")) == READ_LATER
+    assert made == []
 
 
 def test_a_text_whose_entry_is_gone_is_parsed(tmp_path: Path) -> None:

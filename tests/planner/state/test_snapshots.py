@@ -93,6 +93,23 @@ def test_rows_of_other_models_are_read_whatever_the_index_says(file: Path, tmp_p
     assert (len(ids), any(map(is_deferred, shown))) == (3, False)
 
 
+def test_an_index_keeps_what_another_environment_shows(file: Path, tmp_path: Path) -> None:
+    _, models_stay_open = read_by_index(file, tmp_path / "cache")
+    with closing(StateStore(f"sqlite:///{file}", cache=Cache(tmp_path / "cache"))) as store:
+        store.snapshots.keep([new := replace(snapshot("s.new"), meaning=MEANINGS[1])])
+        (new_id,) = set(_list_ids(file)) - store.snapshots._index.keys()
+        assert store.snapshots.get_by_id([new_id]) == {new_id: new}
+
+    ids, _ = read_by_index(file, tmp_path / "cache")
+
+    assert (ids in ([], [new_id]), models_stay_open[0].name) == (True, "s.m0")
+
+
+def _list_ids(file: Path) -> list[str]:
+    with closing(sqlite3.connect(file)) as connection:
+        return [id for (id,) in connection.execute("SELECT id FROM snapshots")]
+
+
 def test_the_rest_of_snapshots_is_read_in_one_question(file: Path, tmp_path: Path) -> None:
     _, models_stay_open = read_by_index(file, tmp_path / "cache")
     with closing(StateStore(f"sqlite:///{file}", cache=Cache(tmp_path / "cache"))) as store:
