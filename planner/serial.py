@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import chain
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 Json = Any  # untyped, as json.loads returns it
 T = TypeVar("T")
 SCALARS = (str, int, float, bool)
-_DECODED: WeakValueDictionary[tuple[type, bytes], Any] = WeakValueDictionary()
+_DECODED: WeakValueDictionary[tuple[type, str], Any] = WeakValueDictionary()
 EMBEDDED = {"json": "embedded"}  # metadata of a field for a part, whose fields are written beside those of the whole
 
 
@@ -37,11 +37,11 @@ def encode_json(value: object) -> Json:
     >>> encode_json(Cron("@daily"))
     {'text': '@daily'}
     """
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or type(value) in SCALARS:
         return value
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, str):
+    if isinstance(value, SCALARS):
         return value
     if isinstance(value, datetime):
         return value.isoformat()
@@ -72,11 +72,25 @@ def decode_line(kind: type[T], text: str) -> T:
 
     The project's files and the state say the same of most models. The value must be frozen.
     """
-    key = kind, sha256(text.encode()).digest()
-    value: T | None = _DECODED.get(key)
+    text_digest = line_digest(text)
+    value = find_decoded(kind, text_digest)
     if value is None:
-        value = _DECODED[key] = decode_json(kind, json.loads(text))
+        value = decode_json(kind, json.loads(text))
+        share_decoded(kind, text_digest, value)
     return value
+
+
+def line_digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:40]
+
+
+def find_decoded(kind: type[T], text_digest: str) -> T | None:
+    """Return the object of a text with this digest if there is one in this process."""
+    return _DECODED.get((kind, text_digest))
+
+
+def share_decoded(kind: type[T], text_digest: str, value: T) -> None:
+    _DECODED[kind, text_digest] = value
 
 
 def canonical_json(data: Json) -> str:
@@ -107,6 +121,8 @@ def _build_reader(kind: Any) -> Callable[[Json], Any]:
     if origin is tuple:
         return _tuple_reader(arguments)
     if origin is frozenset:
+        if arguments[0] in SCALARS:
+            return partial(_read_scalars, frozenset, arguments[0])
         item = _build_reader(arguments[0])
         return lambda data: frozenset(item(element) for element in data)
     if origin is not None and issubclass(origin, Mapping):
@@ -127,10 +143,19 @@ def _tuple_reader(arguments: tuple[Any, ...]) -> Callable[[Json], Any]:
     if arguments[-1] is Ellipsis:
         if get_origin(arguments[0]) is tuple and get_args(arguments[0]) == (str, str):
             return _read_pairs
+        if arguments[0] in SCALARS:
+            return partial(_read_scalars, tuple, arguments[0])
         item = _build_reader(arguments[0])
         return lambda data: tuple([item(element) for element in data])
     items = [_build_reader(argument) for argument in arguments]
     return lambda data: tuple([item(element) for item, element in zip(items, data, strict=True)])
+
+
+def _read_scalars(make: Callable[[Json], Any], kind: type, data: Json) -> Any:
+    values = make(data)
+    if not {*map(type, values)} <= {kind}:
+        raise TypeError(f"{data!r} is not of {kind.__name__}")
+    return values
 
 
 def _read_pairs(data: Json) -> tuple[tuple[str, str], ...]:

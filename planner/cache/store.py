@@ -82,6 +82,9 @@ class Cache:
         return None
 
 
+NO_CACHE = Cache(None)
+
+
 class Lookups:
     """The texts of a cache one by one, over one connection; what is new is written by `keep`, all at once."""
 

@@ -21,7 +21,7 @@ from mergeplan.planner.errors import Located, Place, ProjectError, RuleBroken
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.graph import graph_of, reach_names
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.parsing.files.lint_config import ALWAYS, applicable_rules
+from mergeplan.planner.parsing.files.lint_config import ALWAYS, Chosen, applicable_rules
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import UNKNOWN, Followed, FollowedModels
 from mergeplan.planner.project.loader import Project
@@ -122,11 +122,16 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
     """Return the violations as `lint` does, of a project with known facts."""
     project = linted.project
     violations: list[Violation] = []
+    own_names = {custom_rule.name for custom_rule in project.rules.own}
+    chosen_by_ignored: dict[tuple[str, ...], tuple[Chosen, list[str]]] = {}  # most models ignore no rule
     for name in project.models if only is None else sorted(only & project.models.keys()):
         model = project.models[name]
-        rules = applicable_rules(project.rules, model)
-        selected_rules = rules.every | (ALWAYS.keys() - rules.ignored)
-        for rule in sorted(selected_rules & CHECKS.keys() - {custom_rule.name for custom_rule in project.rules.own}):
+        if (ignored := model.checks.ignored_rules) not in chosen_by_ignored:
+            rules = applicable_rules(project.rules, model)
+            selected_rules = (rules.every | (ALWAYS.keys() - rules.ignored)) & CHECKS.keys() - own_names
+            chosen_by_ignored[ignored] = rules, sorted(selected_rules)
+        rules, selected = chosen_by_ignored[ignored]
+        for rule in selected:
             violations += (
                 Violation(rule, name, message, place.place, rule in rules.errors)
                 for message, place in CHECKS[rule](linted, model)

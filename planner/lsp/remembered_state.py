@@ -5,7 +5,7 @@ It is read again when a file is saved, and when it is older than `OLDEST`. Conte
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -64,6 +64,9 @@ def read_prod_state(settings: SessionSettings, project: Project) -> ProdState | 
         if not _has_state(work):
             return None
         base, loaded = work.store.environments.get(PROD), load_state(work)
+        # the database is closed when an edit is planned
+        work.store.snapshots.read_whole(base.snapshots.values())
+        loaded = replace(loaded, timelines=dict(loaded.timelines))
         options = check_request(work, PlanOptions(environment=PROD))
         tables = work.store.tables.all().keys() | {snapshot.table for snapshot in base.snapshots.values()}
         compares = work.project.config.plan.early_cut_off

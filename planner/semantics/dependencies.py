@@ -22,6 +22,7 @@ Columns: TypeAlias = frozenset[tuple[str, str]]  # (table, column)
 NONE: Columns = frozenset()
 # A block is reached by each value over it: without these, nested subqueries would take exponential time.
 _DECIDING: WeakKeyDictionary[Block, Columns] = WeakKeyDictionary()
+_TABLES: WeakKeyDictionary[Block, frozenset[str]] = WeakKeyDictionary()
 
 
 def source_columns(part: Part) -> Columns:
@@ -48,12 +49,14 @@ def depends_on(block: Block) -> Columns:
 
 
 def tables_in(block: Block) -> frozenset[str]:
-    names: set[str] = set()
-    for source in block.all_sources:
-        names |= {source.name} if isinstance(source, TableSource) else set()
-        for part in source.parts:
-            names |= _collect_tables(part)
-    return frozenset(names).union(*(_collect_tables(value) for value in block.where))
+    if (tables := _TABLES.get(block)) is None:
+        names: set[str] = set()
+        for source in block.all_sources:
+            names |= {source.name} if isinstance(source, TableSource) else set()
+            for part in source.parts:
+                names |= _collect_tables(part)
+        tables = _TABLES[block] = frozenset(names).union(*(_collect_tables(value) for value in block.where))
+    return tables
 
 
 def _collect_tables(part: Part) -> frozenset[str]:

@@ -46,11 +46,8 @@ class Digests:
 
     def hash_texts(self, *texts: str) -> str:
         """Return one digest of texts, each with its length, so that no two lists run together."""
-        hashed = hashlib.sha256(FORM)
-        for text in texts:
-            data = text.encode()
-            hashed.update(b"%d:" % len(data) + data)
-        return hashed.hexdigest()[:24]
+        encoded = [text.encode() for text in texts]
+        return hashlib.sha256(FORM + b"".join([b"%d:%b" % (len(data), data) for data in encoded])).hexdigest()[:24]
 
     def relation(self, relation: Relation) -> TableDigest:
         inside = self.inside(relation.block, {})
@@ -173,4 +170,5 @@ class Digests:
 
 
 def _names_key(part: Term | Ref | Block | Relation, names: Names) -> tuple[tuple[int, str], ...]:
-    return tuple(sorted((id(source), names[source]) for source in part.free if source in names))
+    free = part.free
+    return tuple(sorted((id(source), names[source]) for source in free if source in names)) if free and names else ()

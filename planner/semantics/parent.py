@@ -5,6 +5,7 @@ A column that no name in the query can mean changes nothing: a parent that gains
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.query.unique import Keys
@@ -40,7 +41,7 @@ def narrow_parents(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]
 def _narrow_parent(text: str, parent: Parent) -> Parent:
     if not parent.columns:
         return parent
-    named = {column for column in parent.columns if column in text or can_mean(text, column)} or {parent.columns[0]}
+    named = {column for column in parent.columns if column in text or _has_spellings(column)} or {parent.columns[0]}
     return replace(
         parent,
         columns=tuple(column for column in parent.columns if column in named),
@@ -52,7 +53,12 @@ def _narrow_parent(text: str, parent: Parent) -> Parent:
 
 def can_mean(text: str, column: str) -> bool:
     """Return True if a text in lower case may name a column; a name with several spellings always counts."""
-    return column in text or not column.isascii() or "`" in column or column != column.lower()
+    return column in text or _has_spellings(column)
+
+
+@lru_cache(maxsize=65536)
+def _has_spellings(column: str) -> bool:
+    return not column.isascii() or "`" in column or column != column.lower()
 
 
 def narrow_digests(parents: Mapping[str, TableDigest], columns: Callable[[str], frozenset[str] | None]) -> list[str]:

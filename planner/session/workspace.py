@@ -146,7 +146,7 @@ class Workspace:
             from mergeplan.planner.state.store import StateStore
 
             name = self.settings.state_project or self.project.config.project
-            self._store = StateStore(self._state_url(), name)
+            self._store = StateStore(self._state_url(), name, Cache(self.settings.cache))
         if not self._settled:
             self._settled = True  # whoever finishes a promotion asks for the store, too
             try:
@@ -423,11 +423,12 @@ def create_connection(
 def load_state(work: Workspace) -> Loaded:
     """Return the time that every table holds, and an environment that shows it (prod before others)."""
     from mergeplan.planner.plan.schedule import Loaded
+    from mergeplan.planner.state.intervals import LaterTimelines
 
     owners: dict[str, str] = {}
     for environment in sorted(work.store.environments.all(), key=lambda item: (item.name != "prod", item.name)):
         for snapshot in environment.snapshots.values():
             owners.setdefault(snapshot.table, environment.name)
-    tables = work.store.tables.names() | owners.keys()
-    drifted = work.store.snapshots.tables_with_drift()
-    return Loaded(work.store.intervals.load_timelines(tables), frozenset(owners), drifted, owners=owners)
+    store, drifted = work.store, work.store.snapshots.tables_with_drift()
+    timelines = LaterTimelines(lambda: store.intervals.load_timelines(store.tables.names() | owners.keys()))
+    return Loaded(timelines, frozenset(owners), drifted, owners=owners)

@@ -142,6 +142,11 @@ class Snapshot:
         return order_columns(self.model, self.columns, self._column_types)
 
     @cached_property
+    def is_reordered(self) -> bool:
+        """True if its table has its columns in another order than its query."""
+        return self.table_columns != self.columns
+
+    @cached_property
     def raw(self) -> TableDigest:
         """The meaning of its query, whatever its non-deterministic parts return."""
         return self.meaning.table_digest if self.meaning else self.visible_digest

@@ -61,6 +61,7 @@ class Environments:
     def __init__(self, database: Database, snapshots: Snapshots) -> None:
         self._database = database
         self._snapshots = snapshots
+        self._last_read: dict[str, Environment] = {}
 
     def get(self, name: str) -> Environment:
         """Return the environment; of revision 0 when there is none of that name."""
@@ -97,6 +98,15 @@ class Environments:
     def read_at(self, tx: Transaction, name: str, revision: int) -> Environment:
         if revision == 0:
             return Environment(name)
+        history = t.environment_history.c
+        where = tx.own(t.environment_history), history.environment == name, history.revision == revision
+        last_read = self._last_read.get(name)
+        moment = tx.execute(sa.select(history.at).where(*where)).scalar() if last_read else None
+        if last_read is None or (last_read.revision, last_read.promoted_at) != (revision, moment):
+            last_read = self._last_read[name] = self._read_revision(tx, name, revision)
+        return last_read
+
+    def _read_revision(self, tx: Transaction, name: str, revision: int) -> Environment:
         rows = _rows_for(tx, name, revision)
         if not rows or rows[-1].revision != revision:
             hint = f"See `mergeplan environments {name}` for those it has."

@@ -1,6 +1,7 @@
 """Which time each physical table holds."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
 
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval, Timeline, merge_intervals, subtract_intervals
@@ -11,6 +12,22 @@ from mergeplan.planner.state.physical_tables import lock_table
 from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
 
 Change = Callable[[Timeline], Timeline]
+
+
+class LaterTimelines(Mapping[str, Timeline]):
+    """The timelines of tables, which are read all at once when one is first needed."""
+
+    def __init__(self, read: Callable[[], Mapping[str, Timeline]]) -> None:
+        self._read = cache(read)
+
+    def __getitem__(self, table: str) -> Timeline:
+        return self._read()[table]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        return len(self._read())
 
 
 class Intervals:

@@ -1,5 +1,6 @@
 """The state store: what is where, what is loaded, who may change it; SQLite or PostgreSQL, one schema for both."""
 
+from mergeplan.planner.cache.store import NO_CACHE, Cache
 from mergeplan.planner.state.contents import KnownContents
 from mergeplan.planner.state.costs import Costs
 from mergeplan.planner.state.environments import Environments
@@ -29,10 +30,10 @@ class StateStore:
     store.environments.get("prod").revision
     """
 
-    def __init__(self, url: str, project: str = "") -> None:
+    def __init__(self, url: str, project: str = "", cache: Cache = NO_CACHE) -> None:
         self.database = Database(url, project)
         self.leases = Leases(self.database)
-        self.snapshots = Snapshots(self.database)
+        self.snapshots = Snapshots(self.database, cache)
         self.environments = Environments(self.database, self.snapshots)
         self.promotions = Promotions(self.database, self.environments)
         self.tables = PhysicalTables(self.database)

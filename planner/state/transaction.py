@@ -79,6 +79,11 @@ class Database:
         self.project = project
         self.engine = db.open_upgraded(url, "mergeplan.planner.state")
 
+    @property
+    def name(self) -> str:
+        """The address and the project, without a password."""
+        return f"{self.engine.url.render_as_string(hide_password=True)} {self.project}"
+
     def close(self) -> None:
         self.engine.dispose()
 

@@ -20,7 +20,6 @@ from mergeplan.planner.plan.stages import build_stages
 from mergeplan.planner.session.options import PlanOptions, categories
 from mergeplan.planner.session.use_cases.plan import check_options, keep_categories, prepare_plan, renew_expiry
 from mergeplan.planner.session.use_cases.planning import estimate_costs, save_plan
-from mergeplan.planner.session.witness.checking import add_checks
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import parse_environment_name
 
@@ -171,6 +170,8 @@ def plan(environment: str | None, root: Path, gateway: str | None, output: str, 
             out.diffs = not handling.no_diff
         planned = _add_drift(work, prepare_plan(work, plan_options), plan_options)
         if handling.explain:
+            from mergeplan.planner.session.witness.checking import add_checks
+
             return _explain_plan(work, out, add_checks(work, plan_options, planned))
         checked = not planned.blockers and (handling.auto_apply or work.has_engine)
         if checked:
@@ -205,6 +206,11 @@ def _show_checked(
 ) -> tuple[Plan, Mapping[str, Estimate]]:
     """Show the plan when Spark has checked it, and return it with its costs; a program also gets it before that."""
     costs = estimate_costs(work, unchecked)
+    if not unchecked.changes:
+        out.plan(unchecked, costs)
+        return unchecked, costs
+    from mergeplan.planner.session.witness.checking import add_checks  # with all that asks Spark
+
     if isinstance(out, Terminal):
         checked = add_checks(work, options, unchecked)
     else:

@@ -6,7 +6,7 @@ Spark loads a catalog when a name first uses it, so only its settings show befor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from mergeplan.planner.errors import CatalogUnknown, Located, ProjectError
@@ -92,10 +92,13 @@ def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
     if model.kind.is_external or not model.kind.has_view:
         return model
     name = parts_of(model.name)[0]
-    place = model.locate(model.name, in_block=True)
+
+    def locate() -> Located:
+        return model.locate(model.name, in_block=True)
+
     if (catalog := catalogs.catalog_of(model.name)) is None:
-        raise catalogs.unknown(model.name, name, place)
-    check_views((naming.view(model.name, PROD), *([model.name] if model.kind.is_view else ())), catalogs, place)
+        raise catalogs.unknown(model.name, name, locate())
+    check_views((naming.view(model.name, PROD), *([model.name] if model.kind.is_view else ())), catalogs, locate)
     if not model.kind.is_stored or catalogs.is_session(model.name):
         return model
     if not model.storage.table_format and catalog.table_format:
@@ -104,7 +107,7 @@ def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
         form_text = "of plain files" if model.storage.table_format else "without `table_format`"
         raise ProjectError(
             f"A table {form_text} cannot be in the catalog `{name}`: `{model.name}`.",
-            place=place,
+            place=locate(),
             hint=f"Set `table_format` to one of {', '.join(TABLE_FORMATS)}: that of the catalog's tables.",
         )
     return model
@@ -120,15 +123,15 @@ def _without_views(view: str, catalog: str, table_format: str, place: Located) -
     )
 
 
-def check_views(views: Iterable[str], catalogs: Catalogs, place: Located) -> None:
+def check_views(views: Iterable[str], catalogs: Catalogs, locate: Callable[[], Located]) -> None:
     """Raise ProjectError if one of these views would be in a catalog that does not exist or cannot contain views."""
     for view in views:
         name = parts_of(view)[0] or catalogs.default
         catalog = catalogs.catalog_of(view)
         if catalog is None:
-            raise catalogs.unknown(view, name, place)
+            raise catalogs.unknown(view, name, locate())
         if not catalog.has_views:
-            raise _without_views(view, name, catalog.table_format, place)
+            raise _without_views(view, name, catalog.table_format, locate())
 
 
 def check_reads(model: Model, catalogs: Catalogs) -> None:

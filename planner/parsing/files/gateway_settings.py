@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
@@ -34,7 +35,7 @@ class GatewaySettings:
     places: Mapping[str, Place]
     config: str = "config.yaml"  # the file of the configuration
 
-    @property
+    @cached_property
     def shaping(self) -> Settings:
         return result_settings(self.conf)
 

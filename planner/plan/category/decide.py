@@ -62,7 +62,11 @@ def decide_all_models(inputs: Inputs) -> Decisions:
     """Decide every model against the base; raise ProjectErrors if a query reads a column that does not exist."""
     graph, base = inputs.graph, inputs.base
     decision_by_model: dict[str, Decision] = {}
+    to_decide = inputs.names_to_decide
     for name in graph.order:
+        if name not in to_decide:
+            decision_by_model[name] = Decision(base[name])
+            continue
         decision_by_model[name] = decide_model(
             inputs, graph.models[name], {parent: decision_by_model[parent] for parent in graph.parents[name]}
         )
@@ -290,7 +294,7 @@ def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, 
     The state may hold a judgement of such a query by an older version, which went by the query's order.
     """
     tables = (parent.snapshot for parent in parents.values())
-    return any(table.table_columns != table.columns for table in tables) and (
+    return any(table.is_reordered for table in tables) and (
         not model.sql or traits_of(model.sql, inputs.shapes).unnamed
     )
 

@@ -54,6 +54,21 @@ class Inputs:
         return graph_of({name: snapshot.model for name, snapshot in self.base.items()})
 
     @cached_property
+    def names_to_decide(self) -> frozenset[str]:
+        """The models that are decided one by one; every other one and all that it reads are as in the base.
+
+        They are those that are not the very objects of the base, those that an override names or that read a table that
+        went or has its columns in another order, and everything downstream.
+        """
+        models, base = self.graph.models, self.base
+        names = {name for name, model in models.items() if name not in base or base[name].model is not model}
+        names |= models.keys() & {override.model for override in self.overrides}
+        odd = base.keys() - models.keys() | {name for name, snapshot in base.items() if snapshot.is_reordered}
+        if odd:
+            names |= {name for name, model in models.items() if not odd.isdisjoint(model.depends_on)}
+        return self.graph.downstream(names) | names
+
+    @cached_property
     def below_moved_starts(self) -> frozenset[str]:
         """The models that may take their own first day from one above them that starts elsewhere now."""
         models, base = self.graph.models.items(), self.base

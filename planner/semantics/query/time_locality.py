@@ -7,6 +7,7 @@ interval's dates anywhere but in the filter of the day. They count as changed wh
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 from mergeplan.planner.semantics.query.algebra import ROW, Block, Part, Ref, Relation, Source, Term, Value
 from mergeplan.planner.semantics.query.sources import Group, TableSource, Union, column_at
@@ -199,6 +200,9 @@ def _leaves_day(part: Part, day: _Time) -> bool:
     return any(_leaves_day(inner, day) for inner in part.parts if not isinstance(inner, Block))
 
 
+_DATED: WeakKeyDictionary[Relation, bool] = WeakKeyDictionary()  # several questions about a query ask for this
+
+
 def has_dates(part: Part) -> bool:
     if isinstance(part, str):
         return False
@@ -207,7 +211,9 @@ def has_dates(part: Part) -> bool:
             return any(has_dates(column_at(branch, part.inner)) for branch in part.source.branches)
         return has_dates(part.inner)  # a column by its name alone has no dates that the parts of its source lack
     if isinstance(part, Relation):
-        return has_dates(part.block) or any(map(has_dates, part.columns.values()))
+        if (is_dated := _DATED.get(part)) is None:
+            is_dated = _DATED[part] = has_dates(part.block) or any(map(has_dates, part.columns.values()))
+        return is_dated
     if isinstance(part, Block):
         inside = (*part.where, *(inner for source in part.all_sources for inner in source.parts))
         return any(map(has_dates, inside))

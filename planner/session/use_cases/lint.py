@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from mergeplan.planner.catalog.tables import CatalogTables, Changes
 from mergeplan.planner.checks.linter import Violation, lint, sort_violations
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.session.events import Linted, Warned
-from mergeplan.planner.session.queries.rules import find_violations
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace
+
+if TYPE_CHECKING:
+    from mergeplan.planner.catalog.tables import Changes
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,14 @@ def lint_project(
 def _find_violations(
     work: Workspace, only: AbstractSet[str] | None = None, changes: Changes = tuple
 ) -> tuple[Violation, ...]:
+    violations = lint(work.project, only, work.shapes)
+    if not any(rule.is_query for rule in work.project.rules.own):
+        return violations
+    from mergeplan.planner.catalog.tables import CatalogTables  # with the catalog, which few projects query
+    from mergeplan.planner.session.queries.rules import find_violations
+
     from_queries = find_violations(CatalogTables(work.project, work.shapes, changes=changes), only)
-    return sort_violations((*lint(work.project, only, work.shapes), *from_queries))
+    return sort_violations((*violations, *from_queries))
 
 
 def check_rules(work: Workspace, extra_violations: Iterable[Violation] = (), changes: Changes = tuple) -> None:

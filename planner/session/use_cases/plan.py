@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cache
 
 from mergeplan.planner.apply.events import Promoted
-from mergeplan.planner.checks.remembered_tests import TestDigests
 from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.model.model import Model
@@ -113,6 +112,8 @@ def _run_tests(work: Workspace, *, again: bool) -> None:
     tests = work.project.tests
     if not tests:
         return
+    from mergeplan.planner.checks.remembered_tests import TestDigests
+
     started = time.monotonic()
     digests = TestDigests(work.project, work.connection)
     digests_by_test = {test.name: test_digest for test in tests if (test_digest := digests.compute(test))}

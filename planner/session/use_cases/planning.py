@@ -136,6 +136,7 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         models = select_models(every, other_environment, options.select, git_change_finder(work.project))
         not_selected = find_unselected(every, models)
     request = build_request(work, options, models)
+    _read_concerned_snapshots(work, models, base)
     _check_default(work, target)
     if options.empty_backfill or not work.project.config.plan.early_cut_off:
         plan = replace(build_plan(models, target, base, loaded, request, overrides), not_selected=not_selected)
@@ -151,6 +152,17 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         contents |= new_contents
 
 
+def _read_concerned_snapshots(work: Workspace, models: Mapping[str, Model], base: Environment) -> None:
+    """Read what will be asked of changed models, of what reads them, and of what all of these read."""
+    shown = base.snapshots
+    changed = {name for name, model in models.items() if name not in shown or shown[name].model is not model}
+    if changed:
+        graph = graph_of(models)
+        names = changed | graph.downstream(changed)
+        names |= {parent for name in names for parent in graph.parents[name]}
+        work.store.snapshots.read_whole(shown[name] for name in names & shown.keys())
+
+
 def _others_environment(work: Workspace, options: PlanOptions, target: Environment, base: Environment) -> Environment:
     """Return the environment from which unselected models are taken; raise RequestError if it does not exist."""
     if options.others_from:
@@ -160,7 +172,7 @@ def _others_environment(work: Workspace, options: PlanOptions, target: Environme
 
 def _check_placement(work: Workspace, plan: Plan) -> Plan:
     """Return the plan if the catalogs of its views exist; raise ProjectError otherwise."""
-    check_views(sorted(plan.new.view_names), work.project.catalogs, Place(work.project.config_path))
+    check_views(sorted(plan.new.view_names), work.project.catalogs, lambda: Place(work.project.config_path))
     return plan
 
 
