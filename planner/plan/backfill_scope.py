@@ -11,9 +11,11 @@ from mergeplan.planner.intervals import (
     subtract_intervals,
 )
 from mergeplan.planner.model.graph import Graph
+from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.plan.change import Blocker, Change
 from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, whole_start
-from mergeplan.planner.snapshot.environment import Environment
+from mergeplan.planner.snapshot.environment import PROD, Environment
+from mergeplan.planner.wording import first_names
 
 
 def only(changes: Iterable[Change], graph: Graph, names: Collection[str]) -> tuple[Change, ...]:
@@ -36,6 +38,30 @@ def apply_empty_backfill(changes: Iterable[Change], table_state: Loaded) -> tupl
         else change
         for change in changes
     )
+
+
+def find_emptied(changes: Iterable[Change], graph: Graph, old_environment: Environment) -> tuple[Blocker, ...]:
+    # Models of prod that show rows now are computed from these tables later, and nothing else says so.
+    emptied = {change.name for change in changes if change.recorded}
+    if not emptied or old_environment.name != PROD:
+        return ()
+    losing = set[str]()
+    for name in graph.order:
+        model = graph.models[name]
+        reads_empty = not (emptied | losing).isdisjoint(graph.parents[name])
+        # A run over an empty input replaces all rows, those of the lookback, or ends the versions of all keys.
+        by_lookback = model.kind.is_by_time and model.batches.lookback > 0
+        ends_keys = model.history is not None and model.history.invalidates_deleted
+        gives_up = not model.kind.is_stored or model.kind.fill is Fill.WHOLE or by_lookback or ends_keys
+        if name not in emptied and reads_empty and gives_up:
+            losing.add(name)
+    shown = [f"`{name}`" for name in graph.order if name in losing & old_environment.views]
+    if not shown:
+        return ()
+    loss = "they lose the rows that they show now" if len(shown) > 1 else "it loses the rows that it shows now"
+    message = f"`--empty-backfill` leaves tables empty from which {first_names(shown, 10)} "
+    message += f"{'are' if len(shown) > 1 else 'is'} computed: {loss}, by the next run at the latest."
+    return (Blocker(message),)
 
 
 def mark_lost_time(changes: Iterable[Change], graph: Graph, table_state: Loaded, window: Window) -> tuple[Change, ...]:

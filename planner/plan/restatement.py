@@ -6,14 +6,21 @@ crash leaves missing time, and never time that is recorded as loaded but mixes o
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from mergeplan.planner.intervals import Timeline, build_timeline, intersect_intervals, merge_intervals
 from mergeplan.planner.model.graph import Graph, graph_of, reach_names
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.change import Days
-from mergeplan.planner.plan.schedule import EPOCH, Loaded, Window, contiguous_end, earliest_moment, whole_start
+from mergeplan.planner.plan.schedule import (
+    EPOCH,
+    Frontiers,
+    Loaded,
+    Window,
+    contiguous_end,
+    earliest_moment,
+    whole_start,
+)
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -180,11 +187,10 @@ def time_to_restate(
     It is the window's time, from the model's start up to its last cron tick, and never past what its parents hold.
     """
     times: dict[str, Timeline] = {}
-    frontier: dict[str, datetime | None] = {}
+    frontiers = Frontiers(graph, window)
     model_windows = windows_by_model(graph, restated_names, window)
     for name in graph.order:  # parents first, so that each knows up to where all that it reads will be filled
-        model, bound = graph.models[name], earliest_moment(frontier[p] for p in graph.parents[name])
-        frontier[name] = bound
+        model, bound = graph.models[name], frontiers.find_bound(name)
         if model.kind.is_seed or not model.kind.is_stored:
             continue
         due = window.due(model)
@@ -198,8 +204,7 @@ def time_to_restate(
             if time:
                 times[name] = time
                 held_time = merge_intervals((*held_time, *time))
-        end = contiguous_end(held_time, start)
-        frontier[name] = end if end < due else None  # a table that holds all that is due sets no bound
+        frontiers.record_end(name, contiguous_end(held_time, start))
     return times
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from mergeplan.planner.intervals import (
+    Cron,
     Timeline,
     add_lookback,
     build_timeline,
@@ -71,27 +72,57 @@ class Loaded:
         return timeline[-1].end if timeline else None
 
 
+@dataclass
+class Frontiers:
+    """Up to where the readers of each model may be filled, parents first.
+
+    A day computed from a parent that lacks it would stay empty for ever. A parent that holds all that its own cron asks
+    for sets no bound, unless it is filled by time, as often as the reader, and only later: its next tick brings that
+    day. A reader that is computed as a whole takes such a day in at its own next tick.
+    """
+
+    graph: Graph
+    window: Window
+    ends: dict[str, datetime | None] = field(default_factory=dict)  # None: as far as the readers like
+    filled: dict[str, frozenset[tuple[Cron, datetime]]] = field(default_factory=dict)  # tables by time that are read
+
+    def find_bound(self, name: str) -> datetime | None:
+        # Its readers may be filled as far as itself, unless its own end is recorded.
+        parents, model = self.graph.parents[name], self.graph.models[name]
+        self.ends[name] = earliest_moment(self.ends[parent] for parent in parents)
+        self.filled[name] = frozenset[tuple[Cron, datetime]]().union(*(self.filled[parent] for parent in parents))
+        if not model.kind.is_incremental:
+            return self.ends[name]
+        due = self.window.due(model)
+        behind = ((cron, end) for cron, end in self.filled[name] if end < due and cron != model.cron)
+        later_ends = (end for cron, end in behind if cron.longest_gap <= model.cron.longest_gap)
+        return earliest_moment((self.ends[name], *later_ends))
+
+    def record_end(self, name: str, end: datetime) -> None:
+        model = self.graph.models[name]
+        self.ends[name] = end if end < self.window.due(model) else None
+        if model.kind.is_by_time:
+            self.filled[name] = frozenset({(model.cron, end)})
+
+
 def schedule_changes(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded, window: Window
 ) -> tuple[Change, ...]:
     """Return the changes with the time that their tables need and lack.
 
-    No table is filled past what its parents hold: a day computed from a parent that lacks it would stay empty for ever.
-    A parent that holds all that its own cron asks for sets no bound.
+    No table is filled past what its parents hold: see `Frontiers`.
     """
     by_name = {change.name: change for change in changes}
     concerned_names = by_name.keys() | graph.upstream(by_name)
-    frontier: dict[str, datetime | None] = {}  # up to where a model's readers may be filled; None: as far as they like
+    frontiers = Frontiers(graph, window)
     for name in filter(concerned_names.__contains__, graph.order):
         snapshot, change = snapshots[name], by_name.get(name)
-        bound = earliest_moment(frontier[p] for p in graph.parents[name])
+        bound = frontiers.find_bound(name)
         builds = change is not None and change.shares is None
         needed: Timeline = ()
         if snapshot.kind.is_seed:
-            frontier[name], needed = None, ONCE
-        elif not snapshot.kind.is_stored:
-            frontier[name] = bound
-        else:
+            needed = ONCE
+        elif snapshot.kind.is_stored:
             end = _table_end(snapshot, change, table_state, window, bound)
             needed = _find_needed_time(graph, snapshot.model, end, window) if builds else ()
             held_end = (
@@ -99,7 +130,7 @@ def schedule_changes(
                 if builds
                 else contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             )
-            frontier[name] = held_end if held_end < window.due(snapshot.model) else None
+            frontiers.record_end(name, held_end)
         if change is not None and builds:
             begin = whole_start(graph, snapshot.model, window)
             missing = _missing_time(snapshot.model, needed, table_state.timeline_of(snapshot), change.lookback, begin)
@@ -132,16 +163,15 @@ def schedule_run(
     that.
     """
     behind: dict[str, tuple[Timeline, Timeline]] = {}
-    frontier: dict[str, datetime | None] = {}
+    frontiers = Frontiers(graph, window)
     for name in graph.order:
         snapshot = snapshots[name]
-        bound = earliest_moment(frontier[p] for p in graph.parents[name])
-        frontier[name] = bound
+        bound = frontiers.find_bound(name)
         if snapshot.kind.is_seed or not snapshot.kind.is_stored:
             continue
         if name in late_names:
             held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
-            frontier[name] = held_end if held_end < window.due(snapshot.model) else None
+            frontiers.record_end(name, held_end)
             continue
         end = earliest_moment([window.find_end(snapshot.model), snapshot.model.schedule.end, bound])
         assert end is not None
@@ -164,7 +194,7 @@ def schedule_run(
             held_time = table_state.timeline_of(snapshot)
             first = held_time[0].start if held_time else begin
             end = min(end, contiguous_end(merge_intervals((*held_time, *missing)), first))
-        frontier[name] = end if end < window.due(snapshot.model) else None
+        frontiers.record_end(name, end)
         if missing:
             behind[name] = (needed, missing)
     return behind

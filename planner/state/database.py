@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import time
 import zlib
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 from mergeplan.planner.errors import RequestError
 
+# An interrupt while a connection closes is logged with a stack trace, and raised all the same.
+logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
 CONNECT_SECONDS = 10
 STATEMENT_SECONDS = 60
 IDLE_SECONDS = 90  # longer than a call of GitHub's with its retries, within which a service holds its turn

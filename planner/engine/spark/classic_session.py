@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from mergeplan.planner.engine.analysis import TOO_SLOW, Analysis, PairResult
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
-from mergeplan.planner.engine.spark.errors import translate_error
+from mergeplan.planner.engine.spark.errors import explain_unwritable, translate_error
 from mergeplan.planner.engine.spark.plans.comparing import PlanComparing
 from mergeplan.planner.engine.spark.plans.deadline import TooSlowError, yield_in_time
 from mergeplan.planner.engine.spark.process.connect_server import ConnectServer, local_url, serving_conf
@@ -68,7 +68,8 @@ class ClassicSession:
                 _forget_gateway()
                 if isinstance(error, MergeplanError) or not isinstance(error, Exception):
                     raise
-                raise translate_error(error, "") from None
+                reason = translate_error(error, "")
+                raise (explain_unwritable(reason, lock.folder) if lock else reason) from None
         except BaseException:
             if lock:
                 lock.release()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.engine.protocol import Connection, Engine, Operation, Operations, ProjectConnection, Rows
-from mergeplan.planner.engine.spark.catalog import WAIT
+from mergeplan.planner.engine.spark.catalog import WAIT, is_embedded, spark_folder
 from mergeplan.planner.engine.spark.connect.project_proxy import ProjectProxy
 from mergeplan.planner.engine.spark.errors import is_spark, translate_error
 from mergeplan.planner.engine.spark.open_session import open_session
@@ -27,17 +27,23 @@ from mergeplan.planner.model.model import Column
 def open_engine(connection: Connection, home: Path, profile: str = "metadata", wait: float = WAIT) -> SparkEngine:
     """Return an engine on the Spark that the connection names; `wait` is for the embedded catalog."""
     session = open_session(connection, home, profile_of(profile), wait)
-    return SparkEngine(session, comments=connection.comments, functions=frozenset(connection.functions))
+    folder = spark_folder(home) if is_embedded(connection) else None
+    return SparkEngine(session, comments=connection.comments, functions=frozenset(connection.functions), folder=folder)
 
 
 class SparkEngine:
     """The verbs of `Engine` on one Spark; they may be called from several threads at once."""
 
     def __init__(
-        self, session: EngineSession, *, comments: bool = True, functions: frozenset[str] = frozenset()
+        self,
+        session: EngineSession,
+        *,
+        comments: bool = True,
+        functions: frozenset[str] = frozenset(),
+        folder: Path | None = None,
     ) -> None:
         self._shared = session
-        self._sessions = Sessions(session, functions)
+        self._sessions = Sessions(session, functions, folder)
         self.tables = SparkTables(self._sessions, comments=comments)
         self.catalog = SparkCatalog(self._sessions, comments=comments)
 

@@ -1,10 +1,14 @@
 """Spark's errors in a person's words: one sentence, what kind, and where in the query; never a Java stack trace."""
 
+import os
 import re
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkLost
+from mergeplan.planner.errors import Cancelled, MergeplanError, QueryError, SparkLost, SparkUnavailable
+from mergeplan.planner.wording import size_text
 
 CANCELLED = ("OPERATION_CANCELED", "OPERATION_CANCELLED", "SPARK_JOB_CANCELLED")
 WRAPPER = "SELECT * FROM (\n"  # precedes a query that must not be a command: a separate line
@@ -21,6 +25,13 @@ EXHAUSTED = re.compile(
     r"java\.lang\.OutOfMemoryError|Out of space in CodeCache|bootstrap method initialization exception"
     r"|unable to create native thread"
 )
+# What Spark and its metastore say where their folder cannot be written. With a full disk, no table is found either.
+READ_ONLY = "in a read-only database"
+UNWRITABLE = re.compile(
+    rf"{READ_ONLY}|SessionHiveMetaStoreClient|No space left|Read-only file system|Permission denied|Mkdirs failed"
+    r"|unable to create one|cannot be found"
+)
+ROOM = 10 * 2**20  # bytes: with less the metastore cannot write its log
 QUOTING = ("USER_RAISED_EXCEPTION", "PYTHON_EXCEPTION")  # the query's own words
 
 
@@ -59,6 +70,26 @@ def translate_error(error: BaseException, sql: str) -> MergeplanError:
     return QueryError(
         message, hint=hint, condition=spark_message.condition, position=_query_position(spark_message, sql)
     )
+
+
+def explain_unwritable(error: MergeplanError, folder: Path) -> MergeplanError:
+    """Return an error that says so if Spark's own folder cannot be written, and this error may be of that."""
+    text = f"{error.message} {error.hint}"
+    if not UNWRITABLE.search(text):
+        return error
+    again, free = "start Spark again.", shutil.disk_usage(folder).free
+    unwritable = [
+        str(path) for path in (folder, folder / "warehouse") if path.exists() and not os.access(path, os.W_OK)
+    ]
+    if free < ROOM:
+        message, hint = f"The disk of {folder} is full: {size_text(free)} are free.", f"Make room there, and {again}"
+    elif unwritable:
+        message, hint = f"{unwritable[0]} cannot be written.", "Give this user the right to write there."
+    elif READ_ONLY in text:
+        message, hint = f"The metastore in {folder} cannot be written: its disk was full.", f"To go on, {again}"
+    else:
+        return error
+    return SparkUnavailable(message, hint=hint)
 
 
 def is_spark(error: BaseException) -> bool:

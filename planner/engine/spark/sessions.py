@@ -3,11 +3,12 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
 from mergeplan.planner.engine.protocol import Operation, OperationGone, Operations
-from mergeplan.planner.engine.spark.errors import WRAPPER, is_spark, translate_error
+from mergeplan.planner.engine.spark.errors import WRAPPER, explain_unwritable, is_spark, translate_error
 from mergeplan.planner.engine.spark.session import EngineSession, Frame, ServerOperations
 from mergeplan.planner.errors import Cancelled, QueryError, RequestError, SparkUnavailable
 from mergeplan.planner.fingerprint import digest
@@ -20,8 +21,11 @@ T = TypeVar("T")
 class Sessions:
     """The session that all threads share, and those that single threads have within `separate_session`."""
 
-    def __init__(self, session: EngineSession, functions: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, session: EngineSession, functions: frozenset[str] = frozenset(), folder: Path | None = None
+    ) -> None:
         self.shared = session
+        self.folder = folder  # of the embedded catalog
         self.functions = functions  # that SQL may call beside Spark's own
         self._thread = threading.local()
         self._own: list[EngineSession] = []
@@ -188,6 +192,7 @@ class Sessions:
                 raise
             self._raise_if_cancelled()
             reason = translate_error(error, sql)
+            reason = explain_unwritable(reason, self.folder) if self.folder else reason
             self.is_lost |= isinstance(reason, SparkUnavailable)
             raise reason from None
         finally:

@@ -166,6 +166,8 @@ class SparkCatalog:
         if catalog != SESSION_CATALOG:
             return self._objects_apart(catalog, schema)
         if not has_schema(self._sessions, schema):
+            # A metastore whose disk was full finds no schema, and its tables would count as dropped: to list fails.
+            self._sessions.run(f"SHOW SCHEMAS IN {catalog} LIKE {literal(schema.rpartition('.')[2])}").collect()
             return frozenset()
         try:
             rows = self._sessions.run(f"SHOW TABLES IN {quote_name(schema)}").collect()

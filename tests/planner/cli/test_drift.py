@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from mergeplan.planner.engine.spark import spark_catalog
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.conftest import FORMAT
 from tests.planner.cli.conftest import TODAY, CommandLine
@@ -80,6 +81,25 @@ def test_what_is_dropped_or_changed_by_hand_is_named_and_mended(
     assert "`mergeplan run prod --refresh`" in " ".join(planned.out.split())
     assert (examined.code, fact in examined.out) == (1, True)
     assert fact in " ".join(mend(mergeplan, engine).split())
+
+
+def test_a_metastore_whose_disk_was_full_finds_no_table_and_none_counts_as_dropped(
+    shop: Shop, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forgotten tables are built again, and a history would begin again."""
+    mergeplan, run = shop(**MODELS), engine._sessions.run
+    tables = promote_all(mergeplan).values()
+    held = mergeplan.state.intervals.load_timelines(tables)
+    monkeypatch.setattr(spark_catalog, "has_schema", lambda _sessions, _schema: False)
+    monkeypatch.setattr(
+        engine._sessions, "run", lambda sql: run("SELECT gone" if sql.startswith("SHOW SCHEMAS") else sql)
+    )
+
+    ran = mergeplan("run", "--refresh", "--execution-time", TODAY)
+
+    assert ran.code == 1, ran.out
+    assert mergeplan.state.intervals.load_timelines(tables) == held
+    assert mergeplan.state.tables.all().keys() >= set(tables)
 
 
 @pytest.mark.prove

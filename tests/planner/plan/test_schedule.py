@@ -153,6 +153,26 @@ def test_a_start_leaves_no_lookback_out_of_the_days_that_it_fills() -> None:
     assert [ran.changes[0].missing, planned.changes[0].missing] == [lookback, lookback]
 
 
+@pytest.mark.parametrize(
+    ("cron", "is_held_up"),
+    [(Cron("0 3 * * *"), True), (Cron("@daily", "America/New_York"), True), (Cron("@weekly"), False)],
+)
+def test_a_reader_waits_for_a_day_that_a_table_gets_later_on(cron: Cron, is_held_up: bool) -> None:
+    """Computed before, the day would stay empty; a table that runs more seldom than its readers holds none up."""
+    read = "SELECT id, d FROM s.v WHERE d BETWEEN @start_date AND @end_date"
+    reader = replace(daily(), name="s.r", sql=read, depends_on=("s.v",))
+    view, whole = model("s.v", "SELECT id, d FROM s.t", Kind.VIEW), model("s.all", "SELECT id FROM s.t")
+    prod, loaded = promote(project(daily(cron=cron), view, reader, whole))
+    held = dict.fromkeys(loaded.timelines, build_timeline(EPOCH, day("2026-01-12")))
+
+    early, late = (build_run(prod, Loaded(held), Window(day(f"2026-01-13 0{hour}:00"))) for hour in (1, 6))
+
+    assert {change.name for change in early.changes} == ({"s.all"} if is_held_up else {"s.all", "s.r"})
+    assert {change.name: change.missing for change in late.changes}["s.r"] == build_timeline(
+        day("2026-01-12"), day("2026-01-13")
+    )
+
+
 def test_readers_are_not_computed_past_the_days_that_a_start_leaves_out() -> None:
     """A rolling sum of a later day, computed without them, would never be computed again."""
     read = "SELECT id, d FROM s.t WHERE d BETWEEN @start_date AND @end_date"

@@ -137,6 +137,25 @@ def test_what_does_not_feel_the_edit_keeps_its_rows_though_what_it_reads_is_left
     assert plan.new.snapshots["s.total"].forced
 
 
+def test_a_plan_of_prod_warns_of_what_the_next_run_computes_from_a_table_that_is_left_empty() -> None:
+    readers = project(
+        model("s.shown", "SELECT n FROM s.total", Kind.VIEW),
+        model("s.kept", "SELECT id, d FROM s.days", **DAILY),
+        model("s.late", "SELECT id, d FROM s.days", **DAILY, lookback=1),
+    )
+    prod, loaded = promote(SHOP | readers)
+    more = SHOP | readers | project(model("s.days", "SELECT id, x, d, 1 AS y FROM s.raw", **DAILY))
+
+    plan = make_plan(more, prod, prod, loaded, empty_backfill=True)
+
+    assert [warning.message for warning in plan.warnings] == [
+        "`--empty-backfill` leaves tables empty from which `s.late`, `s.total`, `s.shown` are computed: they lose the "
+        "rows that they show now, by the next run at the latest."
+    ]
+    assert make_plan(more, prod, prod, loaded).warnings == ()
+    assert make_plan(more, Environment("dev"), prod, loaded, empty_backfill=True).warnings == ()
+
+
 def test_a_table_that_was_left_empty_stays_what_it_is_until_its_query_changes() -> None:
     prod, loaded = promote(SHOP)
     plan = make_plan(EDITED, prod, prod, loaded, empty_backfill=True)

@@ -159,3 +159,18 @@ def test_the_password_stays_out_of_a_failure_later_on(new_postgresql: Callable[[
     opened.dispose()
 
     assert "s3cret" not in str(raised.value)
+
+
+def test_an_interrupt_while_a_connection_closes_shows_no_stack_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    opened = open_database(f"sqlite:///{tmp_path}/state.db")
+    with opened.connect():
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(opened.dialect, "do_close", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+
+        with pytest.raises(KeyboardInterrupt):
+            opened.dispose()
+
+    assert caplog.records == []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from mergeplan.planner.engine.spark import errors
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.errors import split_message, translate_error
+from mergeplan.planner.engine.spark.errors import explain_unwritable, split_message, translate_error
 from mergeplan.planner.errors import QueryError, SparkLost
 
 
@@ -80,3 +83,27 @@ def test_a_class_that_spark_lacks_is_named_with_what_to_do(text: str) -> None:
 )
 def test_what_names_no_class_is_no_missing_class(text: str) -> None:
     assert "no class" not in split_message(text)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "free", "said"),
+    [
+        ("Unable to instantiate org.apache.hadoop.hive.ql.metadata.SessionHiveMetaStoreClient", 9, "is full: 9 B"),
+        ("The table or view `a`.`t` cannot be found.", 0, "is full: 0 B are free. Make room there, and start Spark"),
+        (
+            "No table t. A user in a read-only database is not permitted to",
+            2**30,
+            "cannot be written: its disk was full. To go on",
+        ),
+        ("The table or view `a`.`t` cannot be found.", 2**30, "The table or view `a`.`t` cannot be found."),
+        ("Division by zero.", 0, "Division by zero."),
+    ],
+)
+def test_a_full_disk_is_named_in_place_of_what_follows_from_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, free: int, said: str
+) -> None:
+    monkeypatch.setattr(errors.shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+
+    message, hint = split_message(text)
+
+    assert said in str(explain_unwritable(QueryError(message, hint=hint), tmp_path))
