@@ -79,6 +79,8 @@ def read_properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = 
         is_text = part[0].token_type in _TEXTS
         if not (allow_quotes and part[0].text if is_text else _IDENTIFIER.fullmatch(part[0].text)):
             raise source.error(part[0], f"`{part[0].text}` is not expected here: a key is.")
+        if len(part) > 1 and part[1].token_type is TokenType.COLON:
+            raise source.error(part[1], f"`{part[0].text}` is followed by a colon.", "Write the value behind a space.")
         value = part[2:] if len(part) > 1 and part[1].token_type in (TokenType.EQ, TokenType.COLON_EQ) else part[1:]
         prop = Property(source, part[0], tuple(value))
         if not value:
@@ -366,5 +368,7 @@ def _parse_dotted_name(prop: Property, part: Tokens) -> str:
     proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)
     if not proper or not all(re.fullmatch(r"[\w.]+", token.text) for token in identifiers):
         odd = next((token for token in dots if token.token_type is not TokenType.DOT), part[0] if part else prop.at)
-        raise prop.error(f"`{odd.text}` is not expected in the value of `{prop.key}`.", "Is a comma missing?", odd)
+        is_word = odd.text[:1].isalnum()
+        hint = "Is a comma missing?" if is_word else "A name has only letters, digits, underscores and dots."
+        raise prop.error(f"`{odd.text}` is not expected in the value of `{prop.key}`.", hint, odd)
     return ".".join(token.text for token in identifiers).lower()

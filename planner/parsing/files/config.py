@@ -146,6 +146,12 @@ def _error_sentence(
             return path, f"`{key}` is not a known key.", did_you_mean(key, _section_keys(kind, location[:-1]), most=12)
         case "model_type" | "dict_type" if text := UNSPACED.fullmatch(str(error["input"])):
             return path, f"`{text[0]}` is one word here.", f"Write a space after the colon: `{text[1]}: {text[2]}`."
+        case "model_type" | "dict_type" if isinstance(error["input"], list):
+            return path, f"`{key}` is a list.", "Write `key: value` lines below it, without dashes."
+        case "tuple_type" | "list_type":
+            return path, f"`{key}` must be a list.", "Write `- VALUE` lines below it."
+        case "bool_type" | "bool_parsing":
+            return path, f"`{key}: {_display_value(error['input'])}` is neither `true` nor `false`.", ""
         case "model_type" | "dict_type" | "model_attributes_type" | "dataclass_type":
             return path, f"`{key}` has no keys of its own.", "Indent them further than it."
         case "too_short" if not error["input"]:
