@@ -161,3 +161,12 @@ def _rules_at(context: BotContext, checkout: Checkout, commit: str) -> BotConfig
         return context.config(checkout, commit, "")
     except ProjectError:
         return None
+
+
+def find_rules_error(context: BotContext, checkout: Checkout, commit: str) -> ProjectError | None:
+    """Return the error of a commit's rules: merged, it would fail the plan of every pull request."""
+    try:
+        context.config(checkout, commit, "")
+    except ProjectError as error:
+        return error
+    return None
