@@ -84,7 +84,9 @@ def read_properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = 
         value = part[2:] if len(part) > 1 and part[1].token_type in (TokenType.EQ, TokenType.COLON_EQ) else part[1:]
         prop = Property(source, part[0], tuple(value))
         if not value:
-            raise source.error(part[0], f"`{prop.key}` has no value.")
+            owner = next(reversed(block_properties), "")
+            hint = f"Several values of `{owner}` stand in brackets: `{owner} (a, b)`." if owner else ""
+            raise source.error(part[0], f"`{prop.key}` has no value.", hint)
         if prop.key in block_properties:
             raise source.error(part[0], f"`{prop.key}` is given twice.")
         block_properties[prop.key] = prop

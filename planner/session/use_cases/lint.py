@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from mergeplan.planner.catalog.tables import CatalogTables, Changes
 from mergeplan.planner.checks.linter import Violation, lint, sort_violations
-from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.parsing.files.lint_config import REFUSED
+from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.events import Linted, Warned
 from mergeplan.planner.session.queries.rules import find_violations
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
@@ -36,9 +38,18 @@ def lint_project(
     project = work.project
     named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
     chosen = select(graph_of(project.models), named, git_change_finder(project)) if named else None
-    violations = (*extra_violations, *_find_violations(work, chosen))
+    violations = (*extra_violations, *_find_cycles(project), *_find_violations(work, chosen))
     work.lookups.keep()
     return LintReport(len(project.models) if chosen is None else len(chosen), violations)
+
+
+def _find_cycles(project: Project) -> tuple[Violation, ...]:
+    """Return models that read each other, which no plan opens."""
+    try:
+        graph_of(project.models)
+    except ProjectError as error:
+        return (Violation(REFUSED, "", f"{error.message} {error.hint}", error.place or Place(""), cause=error),)
+    return ()
 
 
 def _find_violations(

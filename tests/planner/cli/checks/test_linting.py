@@ -40,6 +40,16 @@ def test_a_broken_rule_is_an_error_with_its_place_and_exit_code_1(star_project: 
     )
 
 
+def test_models_that_read_each_other_are_an_error(star_project: CommandLine) -> None:
+    star_project.write("models/a.sql", "MODEL (name shop.a, kind FULL);\nSELECT id FROM shop.b\n")
+    star_project.write("models/b.sql", "MODEL (name shop.b, kind FULL);\nSELECT id FROM shop.a\n")
+
+    ran = star_project("lint")
+
+    assert ran.code == 1
+    assert ran.out.startswith("Error: models/a.sql:1: refusedmodel: Models depend on each other in a cycle: ")
+
+
 def test_a_warning_is_told_and_stops_nothing(star_project: CommandLine) -> None:
     rule(star_project, "warn_rules")
 
