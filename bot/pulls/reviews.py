@@ -164,8 +164,7 @@ def _rules_at(context: BotContext, checkout: Checkout, commit: str) -> BotConfig
 
 
 def find_rules_error(context: BotContext, checkout: Checkout, commit: str) -> ProjectError | None:
-    """Return the error of a commit's rules: merged, it would fail the plan of every pull request."""
-    try:
+    try:  # merged, they would fail the plan of every pull request
         context.config(checkout, commit, "")
     except ProjectError as error:
         return error

@@ -12,7 +12,6 @@ _QUOTES = "Put the value in quotes."
 
 
 def find_conflict(path: str, text: str) -> ProjectError | None:
-    """Return an error at the first mark that a merge of git left in a text."""
     conflict = _CONFLICT.search(text)
     if conflict is None:
         return None

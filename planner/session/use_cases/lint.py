@@ -44,7 +44,6 @@ def lint_project(
 
 
 def _find_cycles(project: Project) -> tuple[Violation, ...]:
-    """Return models that read each other, which no plan opens."""
     try:
         graph_of(project.models)
     except ProjectError as error:
