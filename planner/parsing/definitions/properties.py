@@ -369,8 +369,10 @@ def _parse_dotted_name(prop: Property, part: Tokens) -> str:
     dots, identifiers = part[1::2], part[::2]
     proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)
     if not proper or not all(re.fullmatch(r"[\w.]+", token.text) for token in identifiers):
-        odd = next((token for token in dots if token.token_type is not TokenType.DOT), part[0] if part else prop.at)
-        is_word = odd.text[:1].isalnum()
+        odd_tokens = [token for token in dots if token.token_type is not TokenType.DOT]
+        odd_tokens += [token for token in identifiers if not re.fullmatch(r"[\w.]+", token.text)]
+        odd = odd_tokens[0] if odd_tokens else part[0] if part else prop.at
+        is_word = re.fullmatch(r"\w+", odd.text)
         hint = "Is a comma missing?" if is_word else "A name has only letters, digits, underscores and dots."
         raise prop.error(f"`{odd.text}` is not expected in the value of `{prop.key}`.", hint, odd)
     return ".".join(token.text for token in identifiers).lower()
