@@ -50,6 +50,15 @@ def test_models_that_read_each_other_are_an_error(star_project: CommandLine) -> 
     assert ran.out.startswith("Error: models/a.sql:1: refusedmodel: Models depend on each other in a cycle: ")
 
 
+def test_characters_that_steer_a_terminal_or_cannot_be_seen_are_shown_as_escapes(star_project: CommandLine) -> None:
+    star_project.write("models/star.sql", "MODEL (name `shop.\x1b[31mred\u200b`, kind FULL);\nSELECT 1 AS id\n")
+
+    linted, rendered = star_project("lint"), star_project("render", "shop.\x1b[31mred")
+
+    assert "\\x1b[31mred\\u200b" in linted.out and "\x1b" not in linted.out
+    assert "\\x1b[31mred" in rendered.err and "\x1b" not in rendered.err
+
+
 def test_a_warning_is_told_and_stops_nothing(star_project: CommandLine) -> None:
     rule(star_project, "warn_rules")
 
