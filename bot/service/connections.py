@@ -26,7 +26,7 @@ def listen(host: str, port: int) -> socket.socket:
         door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so for its own sockets alone
         return door
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
+        reason = (error.strerror or type(error).__name__).partition(" (")[0].lower()
         raise RequestError(
             f"The service cannot listen on {host}, port {port}: {reason}.",
             hint="Set another MERGEPLAN_PORT or MERGEPLAN_HOST, or end the process that has it.",

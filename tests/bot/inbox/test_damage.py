@@ -68,5 +68,5 @@ def test_a_second_service_on_a_port_does_no_work_and_says_why(tmp_path: Path) ->
 
     assert ran.returncode == 1, ran
     assert ran.stderr.startswith("Error: The service cannot listen on 127.0.0.1, port ")
-    assert "address already in use" in ran.stderr
+    assert ": address already in use. Set another" in ran.stderr
     assert not (tmp_path / "bot.db").exists()
