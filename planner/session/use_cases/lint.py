@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import Path
 
 from mergeplan.planner.catalog.tables import CatalogTables, Changes
 from mergeplan.planner.checks.linter import Violation, lint, sort_violations
@@ -17,6 +18,9 @@ from mergeplan.planner.session.events import Linted, Warned
 from mergeplan.planner.session.queries.rules import find_violations
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace
+
+READ = ("models", "audits")  # whose files have their own errors
+BEGIN = 1000  # bytes of a file
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,8 @@ def lint_project(
     project = work.project
     named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
     chosen = select(graph_of(project.models), named, git_change_finder(project)) if named else None
-    violations = (*extra_violations, *_find_cycles(project), *_find_violations(work, chosen))
+    misplaced = _find_misplaced_models(project) if chosen is None else ()
+    violations = (*extra_violations, *_find_cycles(project), *misplaced, *_find_violations(work, chosen))
     work.lookups.keep()
     return LintReport(len(project.models) if chosen is None else len(chosen), violations)
 
@@ -49,6 +54,26 @@ def _find_cycles(project: Project) -> tuple[Violation, ...]:
     except ProjectError as error:
         return (Violation(REFUSED, "", f"{error.message} {error.hint}", error.place or Place(""), cause=error),)
     return ()
+
+
+def _find_misplaced_models(project: Project) -> tuple[Violation, ...]:
+    """Return a warning for each file beside `models/`, or in a folder beside it, that begins like a model."""
+    root, patterns = project.root, project.config.ignore_patterns
+    folders = [path for path in root.iterdir() if path.is_dir() and path.name not in READ and path.name[0] != "."]
+    paths = sorted(file.relative_to(root) for folder in (root, *folders) for file in folder.glob("*.sql"))
+    message = "The model is not read: models are in `models/`. Move it there, or add it to `ignore_patterns`."
+    return tuple(
+        Violation(REFUSED, "", message, Place(path.as_posix(), 1), blocking=False)
+        for path in ([] if project.is_dbt else paths)
+        if not any(path.match(pattern) for pattern in patterns) and _begins_like_model(root / path)
+    )
+
+
+def _begins_like_model(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(BEGIN).lstrip().upper().startswith((b"MODEL (", b"MODEL("))
 
 
 def _find_violations(
