@@ -97,7 +97,8 @@ def _open_sqlite(url: sa.URL) -> sa.Engine:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.exists():
-            _try_room(file.parent)
+            with TemporaryFile(dir=file.parent) as trial:  # without room SQLite would leave an empty, so damaged, file
+                trial.write(bytes(NEW_BYTES))
     except OSError as error:
         raise _unreachable_error(url, error) from error
     url = url.set(database=str(file))
@@ -108,12 +109,6 @@ def _open_sqlite(url: sa.URL) -> sa.Engine:
     sa.event.listen(database, "connect", _prepare_sqlite)
     sa.event.listen(database, "begin", _begin_sqlite)
     return database
-
-
-def _try_room(folder: Path) -> None:
-    """Raise OSError where a new database finds no room: it would stay as an empty file, which counts as damaged."""
-    with TemporaryFile(dir=folder) as trial:
-        trial.write(bytes(NEW_BYTES))
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:

@@ -57,7 +57,6 @@ def _find_cycles(project: Project) -> tuple[Violation, ...]:
 
 
 def _find_misplaced_models(project: Project) -> tuple[Violation, ...]:
-    """Return a warning for each file beside `models/`, or in a folder beside it, that begins like a model."""
     root, patterns = project.root, project.config.ignore_patterns
     folders = [path for path in root.iterdir() if path.is_dir() and path.name not in READ and path.name[0] != "."]
     paths = sorted(file.relative_to(root) for folder in (root, *folders) for file in folder.glob("*.sql"))
