@@ -62,6 +62,19 @@ def printable_text(text: str) -> str:
     return "".join(char for char in shown if char == "\n" or char.isprintable())
 
 
+def visible_text(text: str) -> str:
+    """Return the text with control and invisible characters as escapes; line ends and tabs stay.
+
+    >>> visible_text("a\\u200b"), visible_text("b\\x1b[31m")
+    ('a\\\\u200b', 'b\\\\x1b[31m')
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode() for char in text
+    )
+
+
 def shorten_name(name: str, width: int) -> str:
     """Return the end of a name that is longer than a column, because the end distinguishes models."""
     return name if len(name) <= width else f"…{name[1 - width :]}"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mergeplan.bot.child.planner_process import ALLOWED
+
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs/explanation/threat-model.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", PAGE)
@@ -24,3 +26,9 @@ def test_every_threat_has_a_test() -> None:
 
     assert without == []
     assert len(NAMED) > 30
+
+
+def test_the_page_on_isolation_lists_every_variable_that_a_planner_gets() -> None:
+    page = (ROOT / "docs/explanation/isolation.md").read_text(encoding="utf-8")
+
+    assert [name for name in ALLOWED if f"`{name}`" not in page] == []

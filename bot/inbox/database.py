@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 
 import sqlalchemy as sa
 
+from mergeplan.bot.inbox.tables import QUEUE
 from mergeplan.planner.state.database import database_time, open_transaction, open_upgraded
 
 
@@ -23,9 +24,9 @@ class InboxDatabase:
         self._engine.dispose()
 
     def ping(self) -> None:
-        """Raise RequestError when the database does not answer."""
-        with self.reading() as connection:
-            connection.execute(sa.text("SELECT 1"))
+        """Raise RequestError when the database takes no write; SQLite answers `SELECT 1` without a look at its file."""
+        with self.undone() as connection:
+            connection.execute(sa.delete(QUEUE).where(QUEUE.c.key == ""))
 
     @property
     def is_shared(self) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from mergeplan.bot.report.markdown import ZERO_WIDTH, inert_text
+from mergeplan.bot.report.markdown import inert_text
+from mergeplan.planner.wording import printable_text
 
 ALERT = re.compile(r"\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]")
 # Links, images and HTML stay the text that they are written as, whoever wrote them.
@@ -22,7 +23,7 @@ class Alert:
 
 
 def render_sentence(markdown: str) -> Markup:
-    return Markup(_MARKDOWN.renderInline(markdown.replace(ZERO_WIDTH, "")).strip())  # noqa: S704 - no tag gets through
+    return Markup(_MARKDOWN.renderInline(printable_text(markdown)).strip())  # noqa: S704 - no tag gets through
 
 
 def render_foreign(text: str) -> Markup:

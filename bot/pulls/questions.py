@@ -12,6 +12,7 @@ from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.records import Answer, CommandRow, PullRecord
+from mergeplan.bot.report.markdown import inert_text
 from mergeplan.planner.contract.result import ResultLine
 
 
@@ -87,7 +88,7 @@ def complete_answer(answer: Answer, finished_run: Finished) -> Answer:
     outcome = finished_run.outcome
     if not outcome.ok:
         reason = finished_run.stopped or "; ".join(
-            f"{problem.message} {problem.hint}".strip() for problem in outcome.problems
+            inert_text(f"{problem.message} {problem.hint}") for problem in outcome.problems
         )
         reason = reason or "Internal error in mergeplan."
         return replace(answer, ok=False, sentence=f"{reason} Nothing was changed.", waits_for="")

@@ -161,3 +161,11 @@ def _rules_at(context: BotContext, checkout: Checkout, commit: str) -> BotConfig
         return context.config(checkout, commit, "")
     except ProjectError:
         return None
+
+
+def find_rules_error(context: BotContext, checkout: Checkout, commit: str) -> ProjectError | None:
+    try:  # merged, they would fail the plan of every pull request
+        context.config(checkout, commit, "")
+    except ProjectError as error:
+        return error
+    return None

@@ -19,6 +19,7 @@ from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
 from mergeplan.bot.policy.roles import ROLES, Role
 from mergeplan.bot.pulls.routing import ProjectFacts, check_project, projects_of, target_projects
 from mergeplan.bot.records import Answer, CommandRow, Posted, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.report.markdown import code, inert_text
 from mergeplan.bot.report.offers import has_ticks, resolve_press
 from mergeplan.bot.report.replies import format_reply, reply_marker, state_sentence, withdraw_answer
 from mergeplan.bot.report.shown import Shown
@@ -167,7 +168,9 @@ def withdraw_answers(context: BotContext, gateway: RepositoryGateway, number: in
         context.inbox.commands.answer(replace(row, answers=answers))
         for answer, before in zip(answers, row.answers, strict=True):
             if answer != before:
-                what = f"{answer.text}: {answer.sentence.partition(' It had said')[0]}"
+                what = (
+                    f"{code(answer.text)}: {answer.sentence.partition(' ([the plan]')[0].partition(' It had said')[0]}"
+                )
                 context.inbox.decisions.record(row.repository, number, "mergeplan", what, plan.id)
 
 
@@ -212,7 +215,7 @@ def _judge_command(
         request = Request(command, row.author, record, prod, live.pull, time.time(), *rules, COMMANDS)
         answer = _start_command(context, row, request)
     context.inbox.decisions.record(
-        row.repository, row.number, row.author, f"{command.text}: {answer.sentence}", record.shown.plan
+        row.repository, row.number, row.author, f"{code(command.text)}: {answer.sentence}", record.shown.plan
     )
     log.info(
         "command_judged",
@@ -245,7 +248,7 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
         waits_for_cost=bool(record.outcome and record.outcome.is_too_costly),
         is_held_merge=record.state is PullState.MERGED and record.rules.held,
         deploys=config.enable_deploy_command,
-        not_ready=" ".join(problem.message for problem in blockers(record)),
+        not_ready=" ".join(inert_text(problem.message) for problem in blockers(record)),
         is_promoting=record.state is PullState.MERGED and not record.rules.held,
         has_environment=record.environment.exists,
         is_built=record.environment.exists and bool(record.outcome and record.outcome.is_built),

@@ -15,6 +15,8 @@ CHECK_LIMIT = 65_535
 LIST_LIMIT = 20_000  # of a list in a reply
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 ZERO_WIDTH = "\u200b"
+REFERENCE = re.compile(r"(#(?=\d)|\bGH-(?=\d)|\bwww(?=\.))", re.IGNORECASE)  # what GitHub makes a link of
+BLOCK = re.compile(r"[#>+=-]|\d+[.)]")  # what at a line's begin is a heading, a quote, a rule or a list
 WRAPPED = 12  # letters of a name from which on it may be broken, so that a table fits a phone
 
 NAMES = {
@@ -89,7 +91,8 @@ def inert_text(text: str) -> str:
     for match in CODE_SPAN.finditer(flat):
         parts += [_escape_markdown(flat[at : match.start()]), code(match[2].strip() or " ")]
         at = match.end()
-    return "".join([*parts, _escape_markdown(flat[at:])])
+    text = "".join([*parts, _escape_markdown(flat[at:])])
+    return f"{ZERO_WIDTH}{text}" if BLOCK.match(flat) else text
 
 
 def tag_text(text: str) -> str:
@@ -223,9 +226,9 @@ def _css_class(category: str) -> str:
 
 def _escape_markdown(text: str) -> str:
     safe = html.escape(text, quote=False)
-    safe = re.sub(r"([\\`*_\[\]~])", r"\\\1", safe)
+    safe = re.sub(r"([\\`*_\[\]~$])", r"\\\1", safe)  # `$` begins a formula on GitHub
     safe = safe.replace("@", f"@{ZERO_WIDTH}").replace("://", f":{ZERO_WIDTH}//")
-    return re.sub(r"#(?=\d)", f"#{ZERO_WIDTH}", safe)
+    return REFERENCE.sub(rf"\1{ZERO_WIDTH}", safe)
 
 
 def _whole_days(interval: Span) -> tuple[date, date] | None:

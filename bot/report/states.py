@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report import state_texts as texts
 from mergeplan.bot.report.inflight import below_name, is_waiting_for_layer, layer_wait_words
-from mergeplan.bot.report.markdown import code
+from mergeplan.bot.report.markdown import code, inert_text
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import failure_title, view_words, waiting_words
 from mergeplan.bot.results import Problem, changes_nothing, has_effect
@@ -95,7 +95,7 @@ def _stop_checks(pull_view: Shown) -> CheckText:
 
 def _close_checks(pull_view: Shown) -> CheckText:
     if reason := pull_view.record.reason:  # a success here would be one there, when it gets its old base back
-        return CheckText("Not on its way to prod", reason, "cancelled")
+        return CheckText("Not on its way to prod", inert_text(reason), "cancelled")
     return CheckText("Closed: the environment was dropped", "Prod is unchanged.", "cancelled")
 
 

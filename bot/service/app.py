@@ -1,7 +1,9 @@
 """The endpoints of the service: webhooks, health, metrics. A webhook is verified, stored, answered; no more."""
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
+from math import nan
 from tempfile import TemporaryFile
 
 from fastapi import FastAPI, Request, Response
@@ -60,10 +62,12 @@ def build_pages(context: BotContext) -> FastAPI:
 
     @app.get("/metrics")
     def metrics() -> Response:
-        depth = context.inbox.queue.depth()
-        QUEUE.set(depth.due)
-        AGE.set(depth.oldest_seconds)
-        CLAIMED.set(depth.claimed)
+        queue_numbers = (nan, nan, nan)
+        with suppress(MergeplanError):  # of the database: without these an alert would say that no service runs
+            depth = context.inbox.queue.depth()
+            queue_numbers = (depth.due, depth.oldest_seconds, depth.claimed)
+        for gauge, number in zip((QUEUE, AGE, CLAIMED), queue_numbers, strict=True):
+            gauge.set(number)
         for installation, remaining_calls in context.github.budget().items():
             BUDGET.labels(installation).set(remaining_calls)
         OWNERS.clear()
@@ -81,18 +85,18 @@ def not_ready(context: BotContext) -> str:
     if context.closing.is_set():
         return "closing"
     try:
-        with TemporaryFile(dir=context.settings.home):
-            pass
+        with TemporaryFile(dir=context.settings.home, buffering=0) as file:
+            file.write(b"\0" * 4096)  # a full disk has room for an empty file
     except OSError as error:
         return f"the home folder cannot be written: {error.strerror}"
     try:
         context.inbox.ping()
-    except MergeplanError:
-        return "the state database does not answer"
+    except MergeplanError as error:
+        return str(error)
     try:
         context.github.login()
-    except (GitHubFailed, GitHubPaused):
-        return "GitHub does not know us"
+    except (GitHubFailed, GitHubPaused) as error:
+        return f"the bot is not logged in to GitHub: {error}"
     if context.github.owners.refused:
         return f"GitHub refuses the App: {context.github.owners.refused}"
     owners = context.github.owners.states()

@@ -1,11 +1,13 @@
 """The HTTP server of the service, and what its clients may take."""
 
+import socket
 from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
 
 from mergeplan.planner.api import connections
+from mergeplan.planner.errors import RequestError
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,20 @@ class Limits(connections.ConnectionLimits):
     bodies: int = 128 * 1024 * 1024  # all bodies together that are being read or handled
     small: int = 64 * 1024  # of each body, which is not counted: a small webhook always finds room
     group: int = 200  # deliveries that are stored with one commit, at most
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; raise RequestError if the address cannot be used."""
+    try:
+        door = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio does so for its own sockets alone
+        return door
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).partition(" (")[0].lower()
+        raise RequestError(
+            f"The service cannot listen on {host}, port {port}: {reason}.",
+            hint="Set another MERGEPLAN_PORT or MERGEPLAN_HOST, or end the process that has it.",
+        ) from None
 
 
 def server_config(app: Any, host: str, port: int, limits: Limits | None = None) -> uvicorn.Config:

@@ -18,7 +18,7 @@ from mergeplan.bot.notifications.targets import open_notifications
 from mergeplan.bot.prod.other_catalogs import load_other_catalogs
 from mergeplan.bot.projects import keep_their_prods
 from mergeplan.bot.service.app import create_app
-from mergeplan.bot.service.connections import server_config
+from mergeplan.bot.service.connections import listen, server_config
 from mergeplan.bot.service.logs import start_logging
 from mergeplan.bot.service.worker import Worker
 from mergeplan.bot.settings import Settings, check_for_service
@@ -79,6 +79,7 @@ def run_service(settings: Settings) -> None:
     load_other_catalogs(settings.other_catalogs)
     hide_process()
     start_logging(settings)
+    door = listen(settings.host, settings.port)  # before any work: a second service on this port does none
     context = build_context(settings)
     worker = Worker(context)
     worker.recover()
@@ -100,7 +101,7 @@ def run_service(settings: Settings) -> None:
     (log.info if is_whole else log.warning)("isolation", code_of_projects=isolated, spark=confined)
     log.info("service_started", host=settings.host, port=settings.port, home=str(settings.home))
     try:
-        Server(config, context).run()
+        Server(config, context).run([door])
     finally:
         worker.stop()
         if context.standby:

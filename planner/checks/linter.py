@@ -288,9 +288,9 @@ def _table_misspelling(linted_project: LintedProject, model: Model) -> Found:
     for name in model.depends_on:
         if linted_project.has_definition(name):
             continue
-        near = next((candidate for candidate in linted_project.models if _is_near(name, candidate)), "")
-        if near and near != model.name:
-            yield f"{_describe_undefined(linted_project, name)}. Did you mean `{near}`?", model.locate(name)
+        candidates = [other for other in linted_project.models if other != model.name and _is_near(name, other)]
+        if near := get_close_matches(name, candidates, n=1, cutoff=0):
+            yield f"{_describe_undefined(linted_project, name)}. Did you mean `{near[0]}`?", model.locate(name)
 
 
 def _is_near(name: str, other: str) -> bool:

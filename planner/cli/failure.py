@@ -6,6 +6,7 @@ import traceback
 import click
 
 from mergeplan.planner.errors import MergeplanError, ProjectErrors
+from mergeplan.planner.wording import visible_text
 
 EXIT_DEFECT = 3
 
@@ -21,7 +22,7 @@ def report_error(error: MergeplanError, *, as_json: bool) -> None:
     for failure in errors:
         where = f"{failure.place}: " if failure.place else ""
         click.secho("Error: ", fg="red", bold=True, nl=False, err=True)
-        click.echo(f"{where}{failure.message}" + (f" {failure.hint}" if failure.hint else ""), err=True)
+        click.echo(visible_text(f"{where}{failure.message}" + (f" {failure.hint}" if failure.hint else "")), err=True)
 
 
 def report_defect(error: Exception, *, as_json: bool) -> None:

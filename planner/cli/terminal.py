@@ -30,7 +30,7 @@ from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr, recover
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.stages import Stages
-from mergeplan.planner.wording import count_noun, join_names
+from mergeplan.planner.wording import count_noun, join_names, visible_text
 
 if TYPE_CHECKING:  # bars are imported when something is applied
     from rich.progress import Progress, TaskID
@@ -277,6 +277,7 @@ class Terminal:
             self._progress.update(self._task, total=(self._progress.tasks[0].total or 0) + more)
 
     def _print_line(self, text: Text) -> None:
+        text.plain = visible_text(text.plain)  # a text of the project could steer the terminal
         self.console.print(text, soft_wrap=True)
 
     def _print_audit_failure(self, model: str, result: AuditResult) -> None:

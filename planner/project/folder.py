@@ -15,6 +15,7 @@ from mergeplan.planner.errors import CatalogUnknown, Place, ProjectError, Projec
 from mergeplan.planner.file_note import note_file
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.limits import limit_resources
+from mergeplan.planner.parsing.sql.yaml_problems import find_conflict
 
 T = TypeVar("T")
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -65,10 +66,13 @@ class Folder:
         except OSError as error:
             raise ProjectError(f"The file cannot be read: {error.strerror}.", place=Place(name)) from None
         try:
-            return data.decode("utf-8-sig").replace("\r\n", "\n")
+            text = data.decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError as error:
             place = Place(name, data.count(b"\n", 0, error.start) + 1)
             raise ProjectError("The file is not UTF-8 text.", place=place, hint="Save it as UTF-8.") from None
+        if "<<<<<<< " in text and (conflict := find_conflict(name, text)):
+            raise conflict
+        return text
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
         """Yield the files of a folder and its subfolders, sorted, without hidden ones and those that match a pattern.

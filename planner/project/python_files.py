@@ -1,5 +1,6 @@
 """The Python of a project's folder: macros, signals, models, materializations, rules of the linter."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from mergeplan.planner.python.isolation import Isolation
 from mergeplan.planner.python.project import ProjectCode
 
 CONFIG_CODE = "config.py"
+_MODEL_FUNCTION = re.compile(r"^def execute\(\s*context", re.MULTILINE)
 
 
 NOT_TRUSTED = "This is Python, which does not run until the folder is trusted."
@@ -63,6 +65,12 @@ def read_code(
     if paths:
         code = replace(code, files=read_python_texts(reading))
         reading.each([paths], lambda paths: load(code, paths))
+        for path in (name for name in paths if name.startswith("models/")):
+            text = reading.text(path)
+            if (function := _MODEL_FUNCTION.search(text)) and "model(" not in text:
+                place = Place(path, text.count("\n", 0, function.start()) + 1)
+                hint = 'Write `@model("schema.table", columns={...})` above it.'
+                refusing.file(path, ProjectError("`execute` is no model without a decorator.", place=place, hint=hint))
     return code
 
 

@@ -24,6 +24,7 @@ _INT = re.compile(r"[+-]?[0-9]{1,18}")
 _LONG_INT = re.compile(r"([+-]?)0*([0-9]{1,19})")  # which may be out of range
 _INTS = range(-(2**63), 2**63)
 _ANY_INT = re.compile(r"[+-]?[0-9]+")
+_ZIP = b"PK\x03\x04"  # how such a file begins
 _LONGEST_CELL = 2**31 - 1  # characters, as Spark's strings
 _FLOAT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFERRED = (("bigint", _INT), ("double", _FLOAT), ("boolean", re.compile("true|false", re.IGNORECASE)))
@@ -130,8 +131,11 @@ def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells
                 raise ProjectError(message, place=Place(seed.path, reader.line_num)) from None
     except UnicodeDecodeError:
         place = Place(seed.path, _undecodable_line(path, seed.encoding))
+        message = f"The file is not encoded as {seed.encoding}."
         hint = "Set the encoding with `csv_settings (encoding = '...')`."
-        raise ProjectError(f"The file is not encoded as {seed.encoding}.", place=place, hint=hint) from None
+        if path.read_bytes()[:4] == _ZIP:
+            message, hint = "The file is not CSV, but one of a spreadsheet or a zip file.", "Save it as CSV."
+        raise ProjectError(message, place=place, hint=hint) from None
     except LookupError:
         raise ProjectError(f"`{seed.encoding}` is not an encoding.", place=named_at) from None
     if not readers:
@@ -140,6 +144,10 @@ def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells
 
 def _read_header(row: list[str], place: Place) -> tuple[str, ...]:
     header = tuple(cell.removeprefix("\ufeff").strip().lower() for cell in row)
+    if separators := [mark for mark in (";", "\t") if len(header) == 1 and mark in header[0]]:
+        shown = separators[0].replace("\t", "\\t")
+        hint = f"Set the delimiter with `csv_settings (delimiter = '{shown}')`."
+        raise ProjectError(f"The header is one column with `{shown}` in its name.", place=place, hint=hint)
     for name in header:
         if "\0" in name:
             hint = "If it is UTF-16, set `csv_settings (encoding = 'utf-16-le')`."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import sqlite3
 import time
@@ -12,6 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -30,6 +32,7 @@ IDLE_SECONDS = 90  # longer than a call of GitHub's with its retries, within whi
 BUSY_SECONDS = 30
 MIGRATION_SECONDS = 600
 NEW_SECONDS, NEW_LOOKS = 2.0, 20
+NEW_BYTES = 256 * 1024  # that a database with all its tables takes, and some more
 FORBIDDEN = "42501"  # PostgreSQL: the user lacks a privilege
 DAMAGED = (
     "Restore a copy of it; or move it away to start with an empty one, which has no record of the tables that were "
@@ -93,11 +96,14 @@ EXAMPLE = "`sqlite:///state.db` or `postgresql://user:password@host/database`"
 def _open_sqlite(url: sa.URL) -> sa.Engine:
     if not url.database or ":memory:" in url.database:
         raise RequestError("The state cannot be kept in memory.", hint="Name a file, for example `sqlite:///state.db`.")
+    file = Path(url.database).expanduser()
     try:
-        Path(url.database).expanduser().parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            with TemporaryFile(dir=file.parent) as trial:  # without room SQLite would leave an empty, so damaged, file
+                trial.write(bytes(NEW_BYTES))
     except OSError as error:
         raise _unreachable_error(url, error) from error
-    file = Path(url.database).expanduser()
     url = url.set(database=str(file))
     if _was_emptied(file):
         raise _damage_error(url, "the file is empty", EMPTIED)
@@ -117,8 +123,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as error:
+            if time.monotonic() > deadline or not error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
                 raise
             time.sleep(0.02)
 
@@ -183,6 +189,8 @@ def _unreachable_error(url: sa.URL, error: BaseException) -> RequestError:
         reason = reason.replace(secret, "***")
     # SQLite tells what kind of error it is by a name, whose first two words are the class: SQLITE_IOERR_WRITE.
     kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        kind = "SQLITE_FULL"
     if kind in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
         return _damage_error(url, reason)
     return RequestError(

@@ -190,10 +190,16 @@ def _end_demo(demo: Demo, keep: bool) -> None:
         demo.console.print(f"The pull requests were at {page}; run with --keep to look around there.")
         return
     demo.console.print(f"Look around and click at [bold]{page}[/bold]. Ctrl-C ends it.")
+    demo.console.print(f"To push with git: git clone {clone_address(demo.github)}", soft_wrap=True, highlight=False)
     try:
         demo.service.wait()
     except KeyboardInterrupt:
         demo.console.print("Stopping...")
+
+
+def clone_address(github: Sandbox) -> str:
+    """Return the repository's address with a token that may push."""
+    return github.clone_url(REPOSITORY).replace("://", f"://{BEN}:{github.add_user(BEN)}@")
 
 
 def open_demo_pull(demo: Demo, branch: str, title: str, change: tuple[str, str], author: str) -> int:

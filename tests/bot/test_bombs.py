@@ -48,6 +48,16 @@ def test_a_configuration_of_the_base_branch_that_cannot_be_read_is_told_at_its_l
     assert "config.yaml:3" in bench.plan(number)
 
 
+def test_a_pull_request_that_would_break_the_rules_of_all_others_fails_at_the_line(bench: Bench) -> None:
+    """Its own plan would be green, and after the merge no pull request had one."""
+    number = bench.open({"config.yaml": "gateways: {}\ncicd_bot:\n  merge_methd: squash\n", **COLUMN})
+    bench.idle()
+
+    assert bench.record(number).state is PullState.FAILED
+    assert "`config.yaml:3`: `cicd_bot.merge_methd` is not a key" in bench.plan(number)
+    assert bench.checks(bench.head(number))["promotion"].conclusion == "failure"
+
+
 @pytest.mark.parametrize(
     ("error", "said"),
     [

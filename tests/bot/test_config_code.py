@@ -46,13 +46,8 @@ def test_its_rules_hold_and_its_merge_is_promoted(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     "edit",
-    [
-        {"config.py": EVIL},
-        {"config.py": None, "config.yaml": "gateways: {}\n"},
-        {"config.yaml": "gateways: {}\n"},
-        {"config.py": "raise SystemExit\n" + EVIL},
-    ],
-    ids=["edited", "replaced", "beside", "unreadable"],
+    [{"config.py": EVIL}, {"config.py": None, "config.yaml": "gateways: {}\n"}],
+    ids=["edited", "replaced"],
 )
 def test_a_pull_request_does_not_change_its_own_rules_or_spark(edit: dict[str, str | None], bench: Bench) -> None:
     """Behaviours 8, 10: gateways and `cicd_bot` are those of the base branch, in whatever language."""
@@ -62,6 +57,21 @@ def test_a_pull_request_does_not_change_its_own_rules_or_spark(edit: dict[str, s
     assert EDITED in bench.plan(number)
     assert gateways(bench, number) == CODE
     assert bench.record(number).rules.changes_rules
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{"config.yaml": "gateways: {}\n"}, {"config.py": "raise SystemExit\n" + EVIL}],
+    ids=["beside", "unreadable"],
+)
+def test_a_pull_request_whose_rules_cannot_be_read_is_not_planned(edit: dict[str, str | None], bench: Bench) -> None:
+    number = bench.open({**COLUMN, **edit})
+    bench.idle()
+
+    assert EDITED in bench.plan(number)
+    assert bench.record(number).state is PullState.FAILED
+    assert bench.record(number).rules.changes_rules
+    assert bench.calls("plan", f"review_{number}") == []
 
 
 @pytest.mark.prove

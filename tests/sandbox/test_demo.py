@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.errors import RequestError
-from mergeplan_sandbox.demo import SECRET, _service_environment, plain_comment, run_demo
+from mergeplan_sandbox.demo import (
+    ANN,
+    BEN,
+    REPOSITORY,
+    SECRET,
+    _service_environment,
+    clone_address,
+    plain_comment,
+    run_demo,
+)
+from mergeplan_sandbox.git.repos import git
 from mergeplan_sandbox.server import Sandbox
 
 
@@ -25,6 +35,18 @@ def test_the_checks_of_the_demo_lead_to_the_pages_of_its_service(tmp_path: Path)
         environment = _service_environment(github, tmp_path, tmp_path / "key", 4321)
 
     assert environment["MERGEPLAN_PUBLIC_URL"] == "http://127.0.0.1:4321"
+
+
+def test_the_address_that_the_demo_prints_may_push(tmp_path: Path) -> None:
+    with Sandbox(tmp_path / "github", webhook_url="http://127.0.0.1:1/webhook", secret=SECRET) as github:
+        for login in (ANN, BEN):
+            github.add_user(login)
+        github.create_repository(REPOSITORY, {"README.md": "A shop.\n"})
+        github.set_permission(REPOSITORY, BEN, "write")
+        git(tmp_path, "clone", "--quiet", clone_address(github), "shop")
+        git(tmp_path / "shop", "push", "--quiet", "origin", "HEAD:refs/heads/more")
+
+        assert github.head(REPOSITORY, "more") == github.head(REPOSITORY)
 
 
 def test_a_terminal_keeps_the_lines_of_a_comment() -> None:

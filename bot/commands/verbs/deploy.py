@@ -10,6 +10,7 @@ from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request,
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import AFTER_MERGE, Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import approval_problems
+from mergeplan.bot.report.markdown import inert_text
 from mergeplan.bot.results import has_effect
 from mergeplan.bot.transitions.requests import request_deploy
 
@@ -61,7 +62,8 @@ def _is_waiting(record: PullRecord) -> bool:
 
 def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     ok = record.state is PullState.PROMOTED
-    return replace(answer, ok=ok, sentence="It is in prod." if ok else record.deploy.result or "Prod was not changed.")
+    refusal = inert_text(record.deploy.result) or "Prod was not changed."
+    return replace(answer, ok=ok, sentence="It is in prod." if ok else refusal)
 
 
 def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:

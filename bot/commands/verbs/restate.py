@@ -35,7 +35,7 @@ def _parse_line(line: Line) -> Command | Mistake:
     if options.keys() - {"--start", "--end"} or is_repeated:
         return line.mistake("Write `--start` and `--end` after the models, each once.")
     if wrong := next((day for day in options.values() if not _is_day(day)), ""):
-        return line.mistake(f"`{wrong}` is no day.")
+        return line.mistake(f"{code(wrong)} is no day.")
     days = (options.get("--start", ""), options.get("--end", ""))
     if all(days) and days[0] > days[1]:
         return line.mistake(f"`{days[1]}` comes before `{days[0]}`.")

@@ -9,6 +9,7 @@ from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start, ask_planner, own_role
 from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
+from mergeplan.bot.report.markdown import inert_text
 from mergeplan.bot.report.reverts import revert_words
 from mergeplan.bot.report.rollback import rollback_words
 from mergeplan.bot.results import PlannerOutcome
@@ -66,7 +67,8 @@ def _is_waiting(record: PullRecord) -> bool:
 
 def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     ok = record.state is PullState.ROLLED_BACK
-    done = f"{record.reason} {revert_words(record)}" if ok else f"Prod was not changed. {record.reason}".strip()
+    reason = inert_text(record.reason)
+    done = f"{reason} {revert_words(record)}" if ok else f"Prod was not changed. {reason}".strip()
     return replace(answer, ok=ok, sentence=done)
 
 

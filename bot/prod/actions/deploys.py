@@ -17,6 +17,7 @@ from mergeplan.bot.prod.reading_pulls import replan_readers
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.report import notices
+from mergeplan.bot.report.markdown import inert_text
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.transitions.prods import set_revision
 from mergeplan.bot.transitions.promotion import (
@@ -123,6 +124,6 @@ def _restore_prod(current: ProdPass, record: PullRecord, why: str) -> str:
         raise Later(5.0, f"prod could not yet go back to revision {to}")
     revision, plan_id = ended.position(prod)
     current.update(lambda stored: replace(stored, revision=revision, plan_id=plan_id))
-    decision = f"took prod back to revision {to}: {why}"
+    decision = f"took prod back to revision {to}: {inert_text(why)}"
     current.inbox.decisions.record(current.repository, record.number, who, decision)
     return refuse_deploy_request(current, record.number, f"{why} Prod is back at the tables of revision {to}.")

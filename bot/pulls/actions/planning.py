@@ -19,7 +19,7 @@ from mergeplan.bot.pulls.outside_readers import note_readers
 from mergeplan.bot.pulls.publish import Shower, end_checks, publish_record
 from mergeplan.bot.pulls.pull_pass import PullPass, StackMerge
 from mergeplan.bot.pulls.radar import look_around
-from mergeplan.bot.pulls.reviews import Reviewers, changes_rules, judge_record
+from mergeplan.bot.pulls.reviews import Reviewers, changes_rules, find_rules_error, judge_record
 from mergeplan.bot.records import AFTER_MERGE, PullRecord, PullState
 from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.transitions.environments import set_environment_exists
@@ -160,10 +160,12 @@ def _edits_configuration(current: PullPass, base: str, merge: Merge) -> bool:
 def _early_result(current: PullPass, record: PullRecord, base: str, merged: StackMerge) -> Finished | None:
     """Return the end of a plan that needs no planner: broken rules, a conflict, or no model touched."""
     merge = merged.merge
-    if error := current.config_error:
+    error, origin = current.config_error, "On the base branch: "
+    if error is None and merge.commit and record.rules.edits_rules:
+        error, origin = find_rules_error(current.context, current.checkout, merge.commit), ""
+    if error:
         where = (error.place.path, error.place.line) if error.place else ("", 0)
-        message = f"On the base branch: {error.message}"
-        return failure_result(message, "ProjectError", path=where[0], line=where[1], hint=error.hint)
+        return failure_result(origin + error.message, "ProjectError", path=where[0], line=where[1], hint=error.hint)
     if not merge.commit:
         return _refuse_merge(current, merged)
     if current.context.has_project(current.checkout, merge.commit):

@@ -15,6 +15,7 @@ from mergeplan.bot.report.markdown import (
     fit_blocks,
     format_table,
     inert_text,
+    tag_text,
 )
 from mergeplan.bot.report.words import estimate_words, problem_line, work_words
 from mergeplan.bot.results import PlannerOutcome, Problem, problems_of
@@ -122,6 +123,6 @@ def _change_row(change: DiffRow) -> Sequence[str]:
 def _diff_blocks(changes: Sequence[DiffRow]) -> list[str]:
     shown_changes = [change for change in changes if change.diff][:DIFFS_MOST]
     return [
-        details_block(f"Diff of {inert_text(change.name)}", fence(change.diff, "diff", DIFF_ROOM))
+        details_block(f"Diff of <code>{tag_text(change.name)}</code>", fence(change.diff, "diff", DIFF_ROOM))
         for change in shown_changes
     ]

@@ -24,7 +24,7 @@ from mergeplan.planner.session.wording import (
     plan_headline,
 )
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.wording import count_noun, first_names, shorten_name
+from mergeplan.planner.wording import count_noun, first_names, shorten_name, visible_text
 
 STYLES = {
     Category.BREAKING: "red",
@@ -270,7 +270,7 @@ def _render_diff(diff: str) -> Iterator[Text]:
             if line.startswith("@")
             else ""
         )
-        yield Text(line, style=style)
+        yield Text(visible_text(line), style=style)
 
 
 def _existing_tables_tree(plan: Plan) -> Iterator[LineTree]:

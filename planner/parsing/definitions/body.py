@@ -133,7 +133,7 @@ class _Reader:
                 self._append_statement(StatementTokens(part.source, piece), views, when)
 
     def no_query(self, first_token: Token) -> ProjectError:
-        return self.source.error(first_token, "The model has no query.", "Write a SELECT below MODEL (...);.")
+        return self.source.error(first_token, "The model has no query.", "Write a SELECT below `MODEL (...);`.")
 
     def _append_statement(self, part: StatementTokens, views: bool, stages: tuple[str, ...]) -> None:
         if is_needless(part.source, part.tokens):

@@ -79,10 +79,14 @@ def read_properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = 
         is_text = part[0].token_type in _TEXTS
         if not (allow_quotes and part[0].text if is_text else _IDENTIFIER.fullmatch(part[0].text)):
             raise source.error(part[0], f"`{part[0].text}` is not expected here: a key is.")
+        if len(part) > 1 and part[1].token_type is TokenType.COLON:
+            raise source.error(part[1], f"`{part[0].text}` is followed by a colon.", "Write the value behind a space.")
         value = part[2:] if len(part) > 1 and part[1].token_type in (TokenType.EQ, TokenType.COLON_EQ) else part[1:]
         prop = Property(source, part[0], tuple(value))
         if not value:
-            raise source.error(part[0], f"`{prop.key}` has no value.")
+            owner = next(reversed(block_properties), "")
+            hint = f"Several values of `{owner}` stand in brackets: `{owner} (a, b)`." if owner else ""
+            raise source.error(part[0], f"`{prop.key}` has no value.", hint)
         if prop.key in block_properties:
             raise source.error(part[0], f"`{prop.key}` is given twice.")
         block_properties[prop.key] = prop
@@ -365,6 +369,10 @@ def _parse_dotted_name(prop: Property, part: Tokens) -> str:
     dots, identifiers = part[1::2], part[::2]
     proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)
     if not proper or not all(re.fullmatch(r"[\w.]+", token.text) for token in identifiers):
-        odd = next((token for token in dots if token.token_type is not TokenType.DOT), part[0] if part else prop.at)
-        raise prop.error(f"`{odd.text}` is not expected in the value of `{prop.key}`.", "Is a comma missing?", odd)
+        odd_tokens = [token for token in dots if token.token_type is not TokenType.DOT]
+        odd_tokens += [token for token in identifiers if not re.fullmatch(r"[\w.]+", token.text)]
+        odd = odd_tokens[0] if odd_tokens else part[0] if part else prop.at
+        is_word = re.fullmatch(r"\w+", odd.text)
+        hint = "Is a comma missing?" if is_word else "A name has only letters, digits, underscores and dots."
+        raise prop.error(f"`{odd.text}` is not expected in the value of `{prop.key}`.", hint, odd)
     return ".".join(token.text for token in identifiers).lower()

@@ -1,5 +1,6 @@
 """Read and check config.yaml; report every wrong key with its line. Also read the defaults that models inherit."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -26,6 +27,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 M = TypeVar("M", bound=BaseModel)
+UNSPACED = re.compile(r"([A-Za-z_]\w*):(\S+)")
 
 LATER = frozenset(
     "loader loader_kwargs physical_schema_override variables_file partitioned_by clustered_by python_env".split()
@@ -142,6 +144,14 @@ def _error_sentence(
             if elsewhere := _section_hint(kind, key):
                 return path, f"`{key}` is not a known key here.", elsewhere
             return path, f"`{key}` is not a known key.", did_you_mean(key, _section_keys(kind, location[:-1]), most=12)
+        case "model_type" | "dict_type" if text := UNSPACED.fullmatch(str(error["input"])):
+            return path, f"`{text[0]}` is one word here.", f"Write a space after the colon: `{text[1]}: {text[2]}`."
+        case "model_type" | "dict_type" if isinstance(error["input"], list):
+            return path, f"`{key}` is a list.", "Write `key: value` lines below it, without dashes."
+        case "tuple_type" | "list_type":
+            return path, f"`{key}` must be a list.", "Write `- VALUE` lines below it."
+        case "bool_type" | "bool_parsing":
+            return path, f"`{key}: {_display_value(error['input'])}` is neither `true` nor `false`.", ""
         case "model_type" | "dict_type" | "model_attributes_type" | "dataclass_type":
             return path, f"`{key}` has no keys of its own.", "Indent them further than it."
         case "too_short" if not error["input"]:
@@ -167,9 +177,13 @@ def _display_value(value: object) -> str:
 
 def _section_keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
     section: Any = kind
-    for part in path:
+    parts = iter(path)
+    for part in parts:
         fields = getattr(section, "model_fields", {})
-        section = _section_of(fields[part].annotation) if part in fields else section
+        if part in fields:
+            section = _section_of(fields[part].annotation)
+            if get_origin(fields[part].annotation) is dict:
+                next(parts, None)  # a name, such as a gateway's
     return [*getattr(section, "model_fields", {})]
 
 

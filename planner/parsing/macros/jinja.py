@@ -62,7 +62,9 @@ class Template:
     line: int
 
     def error(self, message: str, line: int = 1) -> ProjectError:
-        return ProjectError(f"Jinja: {message}", place=Place(self.path, self.line + line - 1))
+        is_dbt = message.startswith(("'ref' is", "'source' is", "'config' is"))
+        hint = "That is dbt's: write the table's name, or open the dbt project itself." if is_dbt else ""
+        return ProjectError(f"Jinja: {message}", place=Place(self.path, self.line + line - 1), hint=hint)
 
 
 def render_template(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:

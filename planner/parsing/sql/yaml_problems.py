@@ -11,15 +11,22 @@ _SPACES = "Indent it with spaces: YAML allows no tabs there."
 _QUOTES = "Put the value in quotes."
 
 
+def find_conflict(path: str, text: str) -> ProjectError | None:
+    conflict = _CONFLICT.search(text)
+    if conflict is None:
+        return None
+    place = Place(path, text.count("\n", 0, conflict.start()) + 1)
+    hint = "Resolve it, and remove the lines with these marks."
+    return ProjectError(f"A merge conflict is left here: `{conflict[0].strip()}`.", place=place, hint=hint)
+
+
 def explain_yaml_error(path: str, text: str, error: yaml.MarkedYAMLError) -> ProjectError:
     mark = error.problem_mark or error.context_mark
     if mark is None:
         return ProjectError(f"This is not YAML: {_parsers_words(error)}.", place=Place(path))
     lines = text.split("\n")
-    if conflict := _CONFLICT.search(text):
-        place = Place(path, text.count("\n", 0, conflict.start()) + 1)
-        hint = "Resolve it, and remove the lines with these marks."
-        return ProjectError(f"A merge conflict is left here: `{conflict[0].strip()}`.", place=place, hint=hint)
+    if conflict := find_conflict(path, text):
+        return conflict
     line = lines[mark.line] if mark.line < len(lines) else ""
     row, message, hint = _describe_problem(error, mark, line, lines)
     return ProjectError(message, place=Place(path, row + 1, mark.column + 1 if row == mark.line else 0), hint=hint)

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mergeplan.planner.checks.linter import Violation, lint, sort_violations
-from mergeplan.planner.errors import ProjectErrors
+from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.parsing.files.lint_config import REFUSED
+from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.events import Linted, Warned
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace
 
 if TYPE_CHECKING:
     from mergeplan.planner.catalog.tables import Changes
+
+READ = ("models", "audits")  # whose files have their own errors
+BEGIN = 1000  # bytes of a file
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,37 @@ def lint_project(
     project = work.project
     named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
     chosen = select(graph_of(project.models), named, git_change_finder(project)) if named else None
-    violations = (*extra_violations, *_find_violations(work, chosen))
+    misplaced = _find_misplaced_models(project) if chosen is None else ()
+    violations = (*extra_violations, *_find_cycles(project), *misplaced, *_find_violations(work, chosen))
     work.lookups.keep()
     return LintReport(len(project.models) if chosen is None else len(chosen), violations)
+
+
+def _find_cycles(project: Project) -> tuple[Violation, ...]:
+    try:
+        graph_of(project.models)
+    except ProjectError as error:
+        return (Violation(REFUSED, "", f"{error.message} {error.hint}", error.place or Place(""), cause=error),)
+    return ()
+
+
+def _find_misplaced_models(project: Project) -> tuple[Violation, ...]:
+    root, patterns = project.root, project.config.ignore_patterns
+    folders = [path for path in root.iterdir() if path.is_dir() and path.name not in READ and path.name[0] != "."]
+    paths = sorted(file.relative_to(root) for folder in (root, *folders) for file in folder.glob("*.sql"))
+    message = "The model is not read: models are in `models/`. Move it there, or add it to `ignore_patterns`."
+    return tuple(
+        Violation(REFUSED, "", message, Place(path.as_posix(), 1), blocking=False)
+        for path in ([] if project.is_dbt else paths)
+        if not any(path.match(pattern) for pattern in patterns) and _begins_like_model(root / path)
+    )
+
+
+def _begins_like_model(file: Path) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(BEGIN).lstrip().upper().startswith((b"MODEL (", b"MODEL("))
 
 
 def _find_violations(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -43,15 +44,29 @@ def test_a_damaged_inbox_is_told(damage: str, tmp_path: Path) -> None:
         inbox.queue.repositories()
 
 
-def test_the_service_does_not_start_on_a_damaged_inbox_and_says_why(tmp_path: Path) -> None:
-    (tmp_path / "bot.db").write_bytes(NOISE)
-    given = {"MERGEPLAN_HOME": str(tmp_path), "MERGEPLAN_WEBHOOK_SECRET": "s" * 32, "MERGEPLAN_GITHUB_TOKEN": "t"}
-
-    ran = subprocess.run(
-        [sys.executable, "-m", "mergeplan.bot.main", "serve", "--port", "0"],
+def start_service(home: Path, port: int = 0) -> subprocess.CompletedProcess[str]:
+    given = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_WEBHOOK_SECRET": "s" * 32, "MERGEPLAN_GITHUB_TOKEN": "t"}
+    return subprocess.run(
+        [sys.executable, "-m", "mergeplan.bot.main", "serve", "--port", str(port)],
         env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
+
+
+def test_the_service_does_not_start_on_a_damaged_inbox_and_says_why(tmp_path: Path) -> None:
+    (tmp_path / "bot.db").write_bytes(NOISE)
+
+    ran = start_service(tmp_path)
 
     assert ran.returncode == 1, ran
     assert ran.stderr.splitlines()[-1].startswith("Error: The state database ")
     assert "Traceback" not in ran.stderr
+
+
+def test_a_second_service_on_a_port_does_no_work_and_says_why(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ran = start_service(tmp_path, taken.getsockname()[1])
+
+    assert ran.returncode == 1, ran
+    assert ran.stderr.startswith("Error: The service cannot listen on 127.0.0.1, port ")
+    assert ": address already in use. Set another" in ran.stderr
+    assert not (tmp_path / "bot.db").exists()

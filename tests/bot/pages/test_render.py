@@ -55,6 +55,13 @@ def test_every_page_stands_in_every_state_and_is_loaded_anew_only_while_somethin
         assert ('http-equiv="refresh"' in text) == (state in RUNNING)
 
 
+def test_a_decision_is_shown_as_the_reply_that_it_was() -> None:
+    decision = Decision(1.0, "ann", "`/deploy`: **Not ready**, because `a` is &lt;b&gt;.", "p1")
+    text = render_page(replace(view_of(show()), decisions=(decision,)), "plan", "1.x")
+
+    assert "<code>/deploy</code>: <strong>Not ready</strong>, because <code>a</code> is &lt;b&gt;." in text
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_text_of_others_is_inert_on_every_page(name: str) -> None:
     """Behaviour 14: no tag, no address, no handler comes from a model, its SQL, its branch or a person."""

@@ -75,12 +75,12 @@ def test_a_merge_that_fails_takes_prod_back_and_one_whose_answer_is_lost_does_no
 
 def test_deploy_promotes_only_what_was_shown_and_only_by_who_may(deploy_bench: Bench) -> None:
     """Behaviours 3, 4: below `maintain`, or with something that blocks, prod stays."""
-    deploy_bench.knobs(blockers=[{"message": "No.", "path": "", "line": 0}])
+    deploy_bench.knobs(blockers=[{"message": "No <b>.", "path": "", "line": 0}])
     number = deploy_bench.open(FILTER)
     deploy_bench.idle()
     deploy_bench.say(number, "/deploy", author="wim")
     deploy_bench.say(number, "/deploy", author="ann")
 
     assert "needs the `maintain` permission" in deploy_bench.replies(number)[0]
-    assert "It is not ready for prod: No." in deploy_bench.replies(number)[1]
+    assert "It is not ready for prod: No &lt;b&gt;." in deploy_bench.replies(number)[1]
     assert prod(deploy_bench) == PROJECT["models/orders.sql"]

@@ -42,7 +42,8 @@ def test_the_reply_about_a_category_that_has_ended_says_so_as_the_comment_and_th
     assert "It had said: `shop.orders` is now Breaking." in reply
     assert f"`wim` set `shop.orders` to Breaking: that no longer applies, {why}." in bench.plan(number)
     decisions = [what for *_, what, _ in bench.context.inbox.decisions.list_decisions(SHOP, number)]
-    assert decisions[-1].startswith("/categorize orders breaking: **No longer applies to `shop.orders`**")
+    assert decisions[-1].startswith("`/categorize orders breaking`: **No longer applies to `shop.orders`**")
+    assert "issuecomment" not in decisions[-1]
 
 
 def test_eyes_come_before_the_work_begins(bench: Bench) -> None:

@@ -196,6 +196,19 @@ def test_a_home_that_cannot_be_written_is_said(bench: Bench) -> None:
     assert httpx.get(f"{bench.url}/readyz").status_code == 200
 
 
+def test_numbers_are_shown_while_the_database_does_not_answer(bench: Bench) -> None:
+    """Without them the alert on webhooks that were not stored stays silent, and another says that no service runs."""
+    bench.worker.stop()
+    bench.context.closing.clear()
+    (bench.settings.home / "bot.db").write_bytes(b"no database" * 1000)
+    answer, ready = httpx.get(f"{bench.url}/metrics"), httpx.get(f"{bench.url}/readyz")
+
+    assert ready.status_code == 503 and "is damaged" in ready.text
+    assert answer.status_code == 200
+    assert 'mergeplan_deliveries_total{result="not_stored"}' in answer.text
+    assert "mergeplan_queue NaN" in answer.text
+
+
 def test_a_locked_database_loses_nothing(bench: Bench) -> None:
     """Behaviour 16: what is sent while somebody else holds the database is stored when it is free."""
     answers: list[int] = []

@@ -180,6 +180,16 @@ def test_a_table_called_almost_like_a_model_warns_without_a_linter(tmp_path: Pat
     assert [(each.message, each.place.line, each.blocking) for each in found] == ([(message, 3, False)] if near else [])
 
 
+def test_the_nearest_of_several_models_is_named_and_never_the_reader_itself(tmp_path: Path) -> None:
+    names = ("raw_customers", "customers", "customer_totals")
+    files = {f"models/{name}.sql": f"MODEL (name shop.{name});\nSELECT 1 AS id" for name in names}
+    files["models/customers.sql"] = "MODEL (name shop.customers);\nSELECT id FROM shop.raw_custmers"
+
+    (violation,) = lint(load_project(project_of(tmp_path, files), NOW))
+
+    assert violation.message.endswith("Did you mean `shop.raw_customers`?")
+
+
 def test_a_source_of_dbt_without_columns_is_called_as_it_is_on_purpose(tmp_path: Path) -> None:
     sql = {"orders": "MODEL (name raw.orders);\nSELECT 1 AS id", "a": "MODEL (name mart.a);\nSELECT id FROM raw.order"}
     config = CONFIG + "linter: {enabled: true, warn_rules: [nomissingexternalmodels]}\n"

@@ -80,6 +80,8 @@ def write(path: Path, content: bytes) -> None:
         ("id,x\n1,2\n".encode("utf-16"), "not encoded as utf-8"),
         ("id,x\n1,2\n".encode("utf-16-le"), "has a NUL character"),
         (b'id,x\n1,"open\n', "This is not CSV"),
+        (b"id;x\n1;2\n", r"one column with `;` in its name. Set the delimiter .*delimiter = ';'"),
+        (b"PK\x03\x04\xff\xfe", "one of a spreadsheet or a zip file. Save it as CSV"),
     ],
 )
 def test_a_file_that_says_nothing_certain_is_refused(content: bytes, says: str, tmp_path: Path) -> None:

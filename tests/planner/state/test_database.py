@@ -33,6 +33,20 @@ def test_the_parent_folder_of_a_file_is_created(tmp_path: Path) -> None:
     assert (tmp_path / "a/b/state.db").exists()
 
 
+FULL = (
+    "import resource, sys; from mergeplan.planner.state.database import *; "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); open_database(sys.argv[1])"
+)
+
+
+def test_a_new_database_without_room_leaves_no_empty_file_which_would_count_as_damaged(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/state.db"
+    ran = subprocess.run([sys.executable, "-c", FULL, url], capture_output=True, text=True, timeout=60)
+
+    assert "Make room on its disk" in ran.stderr
+    assert not (tmp_path / "state.db").exists()
+
+
 def test_sqlite_is_opened_for_many_readers_and_one_writer(tmp_path: Path) -> None:
     opened = open_database(f"sqlite:///{tmp_path}/state.db")
 

@@ -40,6 +40,38 @@ def test_a_broken_rule_is_an_error_with_its_place_and_exit_code_1(star_project: 
     )
 
 
+def test_models_that_read_each_other_are_an_error(star_project: CommandLine) -> None:
+    star_project.write("models/a.sql", "MODEL (name shop.a, kind FULL);\nSELECT id FROM shop.b\n")
+    star_project.write("models/b.sql", "MODEL (name shop.b, kind FULL);\nSELECT id FROM shop.a\n")
+
+    ran = star_project("lint")
+
+    assert ran.code == 1
+    assert ran.out.startswith("Error: models/a.sql:1: refusedmodel: Models depend on each other in a cycle: ")
+
+
+def test_characters_that_steer_a_terminal_or_cannot_be_seen_are_shown_as_escapes(star_project: CommandLine) -> None:
+    star_project.write("models/star.sql", "MODEL (name `shop.\x1b[31mred\u200b`, kind FULL);\nSELECT 1 AS id\n")
+
+    linted, rendered = star_project("lint"), star_project("render", "shop.\x1b[31mred")
+
+    assert "\\x1b[31mred\\u200b" in linted.out and "\x1b" not in linted.out
+    assert "\\x1b[31mred" in rendered.err and "\x1b" not in rendered.err
+
+
+def test_a_model_beside_the_folder_of_models_is_a_warning(star_project: CommandLine) -> None:
+    for path in ("lost.sql", "model/lost.sql"):
+        star_project.write(path, "\nMODEL (name shop.lost, kind FULL);\nSELECT 1 AS id\n")
+    star_project.write("notes.sql", "SELECT 1\n")
+
+    ran = star_project("lint")
+
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("Warning: lost.sql:1: refusedmodel: The model is not read: models are in `models/`.")
+    assert lines[1].startswith("Warning: model/lost.sql:1: ")
+    assert "0 errors, 2 warnings." in lines[2] and ran.code == 0
+
+
 def test_a_warning_is_told_and_stops_nothing(star_project: CommandLine) -> None:
     rule(star_project, "warn_rules")
 
