@@ -1,6 +1,6 @@
 """Rewrite a parsed query before its names are resolved, where sqlglot would resolve them differently than Spark."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
@@ -202,7 +202,22 @@ def _without_semi_joins(select: exp.Select) -> None:
     for join, condition in zip(semi, conditions, strict=True):
         exists = exp.Exists(this=exp.select("1").from_(join.this.copy()).where(condition))
         select.where(exp.Not(this=exists) if (join.kind or "").upper() == "ANTI" else exists, copy=False)
+        _list_using_first(select, join.args.get("using") or ())
     select.set("joins", other_joins)
+
+
+def _list_using_first(select: exp.Select, using: Iterable[exp.Expr]) -> None:
+    """Replace `*` by the columns of USING and `* EXCEPT` these, because Spark puts them first also in a SEMI JOIN."""
+    names, outputs = [name.name for name in using], list[exp.Expr]()
+    for output in select.expressions:
+        if names and isinstance(output, exp.Star):
+            excepted = {name.name.lower() for name in output.args.get("except_") or ()}
+            first = [name for name in names if name.lower() not in excepted]
+            outputs += [exp.column(name, table=select.args["from_"].this.alias_or_name) for name in first]
+            output = output.copy()
+            output.set("except_", [*(output.args.get("except_") or ()), *map(exp.to_identifier, first)])
+        outputs.append(output)
+    select.set("expressions", outputs)
 
 
 def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:

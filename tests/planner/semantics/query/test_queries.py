@@ -12,6 +12,10 @@ PARENTS = {
 }
 SAME = [
     (
+        "SELECT * FROM s.a LEFT SEMI JOIN s.b USING (id)",
+        "SELECT a.* FROM s.a WHERE EXISTS (SELECT 1 FROM s.b WHERE b.id = a.id)",
+    ),
+    (
         "WITH c AS (SELECT id, x FROM s.a WHERE d > 1) SELECT id FROM c",
         "SELECT a.id FROM s.a a WHERE 1 < a.d",
     ),
@@ -320,6 +324,10 @@ OTHER = [
     (  # the first branch names the fields
         "SELECT id, STRUCT(x AS p, d AS q) AS v FROM s.a UNION ALL SELECT id, STRUCT(id AS q, y AS p) FROM s.b",
         "SELECT id, STRUCT(id AS q, y AS p) AS v FROM s.b UNION ALL SELECT id, STRUCT(x AS p, d AS q) FROM s.a",
+    ),
+    (  # Spark puts the columns of USING first
+        "SELECT * FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
+        "SELECT q.x, q.id FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
     ),
     (
         "SELECT y AS v FROM s.b UNION ALL SELECT z FROM s.c",  # their types may have fields
