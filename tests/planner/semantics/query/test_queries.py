@@ -12,6 +12,14 @@ PARENTS = {
 }
 SAME = [
     (
+        "SELECT id FROM s.a INTERSECT SELECT id FROM s.b",
+        "SELECT id FROM s.b INTERSECT SELECT id FROM s.a",
+    ),
+    (
+        "SELECT v FROM VALUES (1, 'a'), (2, NULL) AS t(k, v)",
+        "SELECT v FROM VALUES (2, NULL), (1, 'a') AS t(k, v)",
+    ),
+    (
         "SELECT * FROM s.a LEFT SEMI JOIN s.b USING (id)",
         "SELECT a.* FROM s.a WHERE EXISTS (SELECT 1 FROM s.b WHERE b.id = a.id)",
     ),
@@ -328,6 +336,14 @@ OTHER = [
     (  # Spark puts the columns of USING first
         "SELECT * FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
         "SELECT q.x, q.id FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
+    ),
+    (
+        "SELECT STRUCT(x AS p) AS v FROM s.a INTERSECT SELECT STRUCT(y AS P) FROM s.b",
+        "SELECT STRUCT(y AS P) AS v FROM s.b INTERSECT SELECT STRUCT(x AS p) FROM s.a",
+    ),
+    (
+        "SELECT v FROM VALUES (STRUCT(1 AS p)), (STRUCT(2 AS P)) AS t(v)",
+        "SELECT v FROM VALUES (STRUCT(2 AS P)), (STRUCT(1 AS p)) AS t(v)",
     ),
     (
         "SELECT y AS v FROM s.b UNION ALL SELECT z FROM s.c",  # their types may have fields
