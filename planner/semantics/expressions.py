@@ -191,11 +191,8 @@ class _Expression:
                 equality = rules.build_comparison("NullSafeEQ", self.value(node.this), self.value(node.expression))
                 return rules.build_negation(equality)
             case exp.Between() if not node.args.get("symmetric"):
-                this = self.value(node.this)
                 low, high = self.value(node.args["low"]), self.value(node.args["high"])
-                return rules.build_conjunction(
-                    [rules.build_comparison("LTE", low, this), rules.build_comparison("LTE", this, high)]
-                )
+                return rules.build_range(self.value(node.this), low, high)
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return Term("is null", (self.value(node.this),))
             case exp.Add() | exp.Sub() | exp.Mul():
@@ -261,9 +258,7 @@ class _Expression:
                 default = node.args.get("default")
                 return rules.build_case(cases, self.value(default) if default else rules.NULL)
             case exp.Nullif():
-                this = self.value(node.this)
-                is_equal = rules.build_comparison("EQ", this, self.value(node.expression))
-                return rules.build_case([(is_equal, rules.NULL)], this)
+                return rules.build_nullif(self.value(node.this), self.value(node.expression))
             case exp.Nvl2():
                 is_present = rules.build_negation(Term("is null", (self.value(node.this),)))
                 return rules.build_case([(is_present, self.value(node.args["true"]))], self.value(node.args["false"]))

@@ -24,6 +24,7 @@ from mergeplan.planner.semantics.types import (
     explicit_type,
     is_collated,
     is_collation,
+    is_padded,
     normalize_type,
     type_of,
 )
@@ -432,14 +433,19 @@ class Compound(Source):
         parts = columns_of(first, digests, names)[int(str(inner))] if is_named else ""
         return digests.hash_texts("column", str(inner), *([digests.block(first.block, names), parts] if parts else []))
 
+    def columns_inside(self, name: Part) -> tuple[Value, ...]:
+        return tuple(value for relation in self.relations for value in relation.columns.values())
+
 
 def _counts_first(values: Sequence[Value]) -> bool:
     """Return True if values that become one column may get their type from the first one.
 
-    That one names the fields of structs, which have no other type beside them.
+    That one names the fields of structs, which have no other type beside them. Its CHAR(n) decides how the column is
+    compared.
     """
-    types = (type_of(value) for value in values)
-    return all(type_ is None or "<" in type_ for type_ in types)
+    types = {type_of(value) for value in values}
+    has_fields = all(type_ is None or "<" in type_ for type_ in types)
+    return has_fields or (len(types) > 1 and any(map(is_padded, values)))
 
 
 def _is_key(inner: Part) -> bool:
