@@ -20,6 +20,10 @@ SAME = [
         "SELECT v FROM VALUES (2, NULL), (1, 'a') AS t(k, v)",
     ),
     (
+        "SELECT id, x FROM s.a ORDER BY ALL DESC LIMIT 3",
+        "SELECT id, x FROM s.a ORDER BY id DESC, x DESC LIMIT 3",
+    ),
+    (
         "SELECT * FROM s.a LEFT SEMI JOIN s.b USING (id)",
         "SELECT a.* FROM s.a WHERE EXISTS (SELECT 1 FROM s.b WHERE b.id = a.id)",
     ),
@@ -336,6 +340,10 @@ OTHER = [
     (  # Spark puts the columns of USING first
         "SELECT * FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
         "SELECT q.x, q.id FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
+    ),
+    (
+        "SELECT id, x FROM s.a ORDER BY ALL LIMIT 3",
+        "SELECT x AS id, id AS x FROM s.a ORDER BY ALL LIMIT 3",
     ),
     (
         "SELECT STRUCT(x AS p) AS v FROM s.a INTERSECT SELECT STRUCT(y AS P) FROM s.b",
