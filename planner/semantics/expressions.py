@@ -274,6 +274,9 @@ class _Expression:
             if key == "this" and isinstance(argument, str) and isinstance(node, exp.Func):
                 continue  # an anonymous function's name, which `_operation_name` returns
             parts.append(key)
+            if key == "this" and isinstance(node, exp.PropertyEQ) and isinstance(argument, exp.Identifier):
+                parts += [argument.name.lower(), "end"]  # a field's name, also where a variable has it
+                continue
             for element in argument if isinstance(argument, list) else [argument]:
                 parts += self._translate_argument(element, node)
             parts.append("end")
@@ -329,7 +332,7 @@ class _Expression:
     def _translate_lambda(self, node: exp.Lambda) -> Value:
         names = tuple(variable.name.lower() for variable in node.expressions)
         inside = replace(self, variables=(*self.variables, *names))
-        return Term("lambda", (str(len(names)), inside.value(node.this)))
+        return Term("lambda", (str(len(names)), inside.value(node.this), *node.meta.get(NAMES, ())))
 
     def _translate_window(self, node: exp.Window) -> Value:
         if name := node.args.get("alias"):

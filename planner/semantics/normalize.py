@@ -7,7 +7,7 @@ from sqlglot import exp
 from mergeplan.planner.semantics.expressions import NAMES, RANDOM_CALL, encode_case
 from mergeplan.planner.semantics.query.row_order import mark_stars
 from mergeplan.planner.semantics.spark.spark_functions import is_random
-from mergeplan.planner.semantics.syntax import alias_columns
+from mergeplan.planner.semantics.syntax import alias_columns, names_fields
 
 NAMED = "named"  # on a query `AS t(a, b)`: the number of names, which qualification takes away
 OUTPUT = "output"  # of an output's value in HAVING: the name that stood there
@@ -35,6 +35,9 @@ def normalize_query(tree: exp.Expr) -> exp.Expr:
                 argument.name if isinstance(argument, exp.Column) else "" for argument in node.expressions
             )
     for row in tree.find_all(exp.Tuple):
+    for function in tree.find_all(exp.Lambda):
+        if names_fields(function.this):
+            function.meta[NAMES] = tuple(variable.name for variable in function.expressions)
         if not _is_compared(row):
             row.meta[NAMES] = tuple(map(_field_name, row.expressions))
     _mark_fields(tree)

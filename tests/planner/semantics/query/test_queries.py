@@ -24,6 +24,14 @@ SAME = [
         "SELECT id, x FROM s.a ORDER BY id DESC, x DESC LIMIT 3",
     ),
     (
+        "SELECT TRANSFORM(arr, e -> STRUCT(e AS p)) AS v FROM s.a",
+        "SELECT TRANSFORM(arr, f -> STRUCT(f AS p)) AS v FROM s.a",
+    ),
+    (
+        "SELECT STRUCT(arr[0].k, m['l']) AS v FROM s.a",
+        "SELECT STRUCT(arr[0].k AS k, m['l'] AS l) AS v FROM s.a",
+    ),
+    (
         "SELECT * FROM s.a LEFT SEMI JOIN s.b USING (id)",
         "SELECT a.* FROM s.a WHERE EXISTS (SELECT 1 FROM s.b WHERE b.id = a.id)",
     ),
@@ -344,6 +352,30 @@ OTHER = [
     (
         "SELECT id, x FROM s.a ORDER BY ALL LIMIT 3",
         "SELECT x AS id, id AS x FROM s.a ORDER BY ALL LIMIT 3",
+    ),
+    (  # a lambda's variable names a field
+        "SELECT TRANSFORM(arr, e -> STRUCT(e)) AS v FROM s.a",
+        "SELECT TRANSFORM(arr, f -> STRUCT(f)) AS v FROM s.a",
+    ),
+    (
+        "SELECT TRANSFORM(arr, E -> STRUCT(e)) AS v FROM s.a",
+        "SELECT TRANSFORM(arr, e -> STRUCT(e)) AS v FROM s.a",
+    ),
+    (
+        "SELECT TRANSFORM(arr, e -> STRUCT(1 AS e)) AS v FROM s.a",
+        "SELECT TRANSFORM(arr, f -> STRUCT(1 AS f)) AS v FROM s.a",
+    ),
+    (
+        "SELECT TRANSFORM(arr, e -> (e, 1)) AS v, TRANSFORM(m, e -> ARRAYS_ZIP(e)) AS w FROM s.a",
+        "SELECT TRANSFORM(arr, e -> (e, 1)) AS v, TRANSFORM(m, f -> ARRAYS_ZIP(f)) AS w FROM s.a",
+    ),
+    (  # Spark names a field after what is taken out
+        "SELECT STRUCT(arr[0].k) AS v FROM s.a",
+        "SELECT STRUCT(arr[0].k AS col1) AS v FROM s.a",
+    ),
+    (
+        "SELECT STRUCT(m['k']) AS v FROM s.a",
+        "SELECT STRUCT(m['k'] AS col1) AS v FROM s.a",
     ),
     (
         "SELECT STRUCT(x AS p) AS v FROM s.a INTERSECT SELECT STRUCT(y AS P) FROM s.b",
