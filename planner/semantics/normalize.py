@@ -225,6 +225,8 @@ def _list_using_first(select: exp.Select, using: Iterable[exp.Expr]) -> None:
 
 def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
     if join.args.get("on"):
+    Also if a schema's name is a column's, which may be a struct: `shop.t.a` is then a field of it.
+
         on: exp.Expr = join.args["on"]
         return on.copy() if all(column.table for column in on.find_all(exp.Column)) else None
     using, right = join.args.get("using"), join.this.alias_or_name
@@ -235,6 +237,9 @@ def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
 
 
 def has_captured_alias(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
+    schema_names = (column.args["db"].name.lower() for column in tree.find_all(exp.Column) if column.args.get("db"))
+    if not source_columns.isdisjoint(schema_names):
+        return True
     """Return True if an alias is also a column's name, and HAVING or QUALIFY uses it unqualified.
 
     Spark and sqlglot resolve such a name differently, so the query is not analysed. In HAVING Spark 4.1 takes the alias
