@@ -46,7 +46,7 @@ _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, ex
 _LOOSE = (exp.DPipe, *_BITS)
 _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
 _OPERATORS = (exp.Neg, exp.Add, exp.Sub, *_LOOSE, *_PREDICATES)
-RANDOM_CALL, NAMES = "chance", "names"  # keys of what `normalize` notes on a node
+RANDOM_CALL, NAMES, USING = "chance", "names", "using"  # keys of what `normalize` notes on a node
 ROWS = "the rows of this query"  # placeholder in a window until the query's block is known
 _OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
 COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
@@ -306,7 +306,8 @@ class _Expression:
             star.args["table"].name.lower() if isinstance(star, exp.Column) and star.args.get("table") else None
         )
         tables = [columns for alias, columns in self.scope.tables.items() if alias_of_star in (None, alias)]
-        if not tables or (alias_of_star is None and len(tables) > 1):
+        select = star.find_ancestor(exp.Select)
+        if not tables or (alias_of_star is None and len(tables) > 1) or (select and USING in select.meta):
             raise Opaque("a star over joined columns")  # USING and NATURAL merge some of them
         if isinstance(of, exp.Struct) and not self.reader.lower:
             raise Opaque("a star inside a function")

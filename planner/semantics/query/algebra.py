@@ -151,8 +151,8 @@ class Source(ABC):
         """Return the type that a query gives to a column that has only a name here, or None if it is unknown."""
         return None
 
+    # the values of which a column that has only a name here is made
     def columns_inside(self, name: Part) -> tuple[Value, ...]:
-        """Return the values of which a column that has only a name here is made, as far as their types count for it."""
         return ()
 
     @abstractmethod

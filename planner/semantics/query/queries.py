@@ -245,7 +245,7 @@ def _order_term(key: exp.Expr, value: Value) -> Value:
 
 
 def _list_all_outputs(node: exp.Expr, scope: Scope, outputs: Mapping[str, Value]) -> list[Value]:
-    """Return the values of ORDER BY ALL, in order; a column that is called `all` takes precedence over it."""
+    # a column that is called `all` takes precedence over ORDER BY ALL
     names = {*outputs, *(name for columns in scope.tables.values() for name in columns)}
     if "all" in names or len(outputs) < len(node.selects if isinstance(node, exp.Query) else ()):
         raise Opaque("ORDER BY ALL beside a column `all` or a generator")

@@ -146,7 +146,6 @@ def build_range(this: Value, low: Value, high: Value) -> Value:
 
 
 def build_nullif(this: Value, other: Value) -> Value:
-    """Return NULLIF as CASE, unless Spark pads the texts of its comparison, and those of NULLIF not."""
     if is_padded(this) or is_padded(other):
         return Term("nullif", (this, other))
     return build_case([(build_comparison("EQ", this, other), NULL)], this)

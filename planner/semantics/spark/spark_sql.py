@@ -240,7 +240,7 @@ def as_spark_reads(tree: exp.Expr) -> exp.Expr:
 
 
 def _name_fields(tree: exp.Expr, struct: exp.Struct) -> None:
-    """Name the fields of `STRUCT(a[0].b, m['k'])` after what they take out, `b` and `k`; sqlglot numbers them."""
+    # Spark names those of `STRUCT(a[0].b, m['k'])` after what they take out, `b` and `k`; sqlglot numbers them.
     for index, field in enumerate(struct.expressions):
         is_numbered = isinstance(field, exp.PropertyEQ) and field.name == f"col{index + 1}" and not field.this._meta
         value = field.expression.unnest() if is_numbered else None

@@ -20,6 +20,10 @@ SAME = [
         "SELECT v FROM VALUES (2, NULL), (1, 'a') AS t(k, v)",
     ),
     (
+        "SELECT q.*, y FROM (SELECT x, id FROM s.a) AS q JOIN s.b USING (id)",
+        "SELECT q.id, x, y FROM (SELECT x, id FROM s.a) AS q JOIN s.b ON q.id = b.id",
+    ),
+    (
         "SELECT id, x FROM s.a ORDER BY ALL DESC LIMIT 3",
         "SELECT id, x FROM s.a ORDER BY id DESC, x DESC LIMIT 3",
     ),
@@ -348,6 +352,18 @@ OTHER = [
     (  # Spark puts the columns of USING first
         "SELECT * FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
         "SELECT q.x, q.id FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
+    ),
+    (  # in `a.*` too, through any number of queries
+        "SELECT * FROM (SELECT a.* FROM (SELECT x, id FROM s.a) AS a LEFT JOIN s.b USING (id)) UNION ALL SELECT 1, 2",
+        "SELECT x, a.id FROM (SELECT x, id FROM s.a) AS a LEFT JOIN s.b USING (id) UNION ALL SELECT 1, 2",
+    ),
+    (
+        "SELECT TO_JSON(STRUCT(q.*)) AS v FROM (SELECT x, id FROM s.a) AS q JOIN s.b USING (id)",
+        "SELECT TO_JSON(STRUCT(q.*)) AS v FROM (SELECT x, id FROM s.a) AS q JOIN s.b ON q.id = b.id",
+    ),
+    (  # c has `y` in USING, which is not its first column there
+        "SELECT c.* FROM s.a JOIN s.b USING (id) JOIN (SELECT z, id AS y FROM s.c) AS c USING (y)",
+        "SELECT c.z, c.y FROM s.a JOIN s.b ON a.id = b.id JOIN (SELECT z, id AS y FROM s.c) AS c ON b.y = c.y",
     ),
     (
         "SELECT id, x FROM s.a ORDER BY ALL LIMIT 3",
