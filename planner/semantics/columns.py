@@ -7,7 +7,6 @@ from itertools import chain
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.qualify import qualify
 
 from mergeplan.planner.fingerprint import encode_text
 from mergeplan.planner.intervals import UNITS
@@ -29,6 +28,7 @@ from mergeplan.planner.semantics.open_columns import MORE, add_open_columns
 from mergeplan.planner.semantics.parent import Parent, narrow_parents
 from mergeplan.planner.semantics.query.algebra import Opaque, Relation
 from mergeplan.planner.semantics.query.clauses import clause_digests
+from mergeplan.planner.semantics.query.qualified import qualify_query
 from mergeplan.planner.semantics.query.queries import Query
 from mergeplan.planner.semantics.query.row_order import order_of
 from mergeplan.planner.semantics.query.sources import TableSource
@@ -118,7 +118,7 @@ def _read(sql: str, parent_pairs: tuple[tuple[str, Parent], ...], time_column: s
     if unknown or has_captured_alias(tree, schemas) or pivots_joins(tree) or expands_aliases(tree):
         return _Analysis(_unknown_shape(sql, tree, names))
     try:
-        qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)
+        qualified = qualify_query(tree, schemas)
     except SqlglotError:
         unresolved = None if is_open else _find_unresolved_column(tree, schemas)
         return _Analysis(_unknown_shape(sql, tree, names, unresolved))
@@ -460,14 +460,6 @@ def _unknown_shape(sql: str, tree: exp.Expr, names: frozenset[str], unresolved: 
             columns = None if MORE in names_of_all else names_of_all
     reads = {name: Reads(every=True) for name in names}
     return Shape(False, sql, columns, reads=reads, unresolved=unresolved)
-
-
-def _nest_schemas(schemas: Mapping[str, tuple[str, ...] | None]) -> dict[str, object]:
-    nested: dict[str, dict[str, dict[str, str]]] = {}
-    for name, columns in schemas.items():
-        schema, table = name.rsplit(".", 1)
-        nested.setdefault(schema, {})[table] = dict.fromkeys(columns or (), "string")
-    return dict(nested)
 
 
 def _find_unresolved_column(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> str | None:

@@ -46,7 +46,7 @@ _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, ex
 _LOOSE = (exp.DPipe, *_BITS)
 _PREDICATES = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Between, exp.In, exp.Is, exp.Like)
 _OPERATORS = (exp.Neg, exp.Add, exp.Sub, *_LOOSE, *_PREDICATES)
-RANDOM_CALL, NAMES = "chance", "names"  # keys of what `normalize` notes on a node
+RANDOM_CALL, NAMES, USING = "chance", "names", "using"  # keys of what `normalize` notes on a node
 ROWS = "the rows of this query"  # placeholder in a window until the query's block is known
 _OF_CONDITIONS: Mapping[str, type[exp.Func]] = {"every": exp.LogicalAnd, "some": exp.LogicalOr}
 COUNTING = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.LogicalAnd, exp.LogicalOr)
@@ -191,11 +191,8 @@ class _Expression:
                 equality = rules.build_comparison("NullSafeEQ", self.value(node.this), self.value(node.expression))
                 return rules.build_negation(equality)
             case exp.Between() if not node.args.get("symmetric"):
-                this = self.value(node.this)
                 low, high = self.value(node.args["low"]), self.value(node.args["high"])
-                return rules.build_conjunction(
-                    [rules.build_comparison("LTE", low, this), rules.build_comparison("LTE", this, high)]
-                )
+                return rules.build_range(self.value(node.this), low, high)
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return Term("is null", (self.value(node.this),))
             case exp.Add() | exp.Sub() | exp.Mul():
@@ -261,9 +258,7 @@ class _Expression:
                 default = node.args.get("default")
                 return rules.build_case(cases, self.value(default) if default else rules.NULL)
             case exp.Nullif():
-                this = self.value(node.this)
-                is_equal = rules.build_comparison("EQ", this, self.value(node.expression))
-                return rules.build_case([(is_equal, rules.NULL)], this)
+                return rules.build_nullif(self.value(node.this), self.value(node.expression))
             case exp.Nvl2():
                 is_present = rules.build_negation(Term("is null", (self.value(node.this),)))
                 return rules.build_case([(is_present, self.value(node.args["true"]))], self.value(node.args["false"]))
@@ -279,6 +274,9 @@ class _Expression:
             if key == "this" and isinstance(argument, str) and isinstance(node, exp.Func):
                 continue  # an anonymous function's name, which `_operation_name` returns
             parts.append(key)
+            if key == "this" and isinstance(node, exp.PropertyEQ) and isinstance(argument, exp.Identifier):
+                parts += [argument.name.lower(), "end"]  # a field's name, also where a variable has it
+                continue
             for element in argument if isinstance(argument, list) else [argument]:
                 parts += self._translate_argument(element, node)
             parts.append("end")
@@ -308,7 +306,8 @@ class _Expression:
             star.args["table"].name.lower() if isinstance(star, exp.Column) and star.args.get("table") else None
         )
         tables = [columns for alias, columns in self.scope.tables.items() if alias_of_star in (None, alias)]
-        if not tables or (alias_of_star is None and len(tables) > 1):
+        select = star.find_ancestor(exp.Select)
+        if not tables or (alias_of_star is None and len(tables) > 1) or (select and USING in select.meta):
             raise Opaque("a star over joined columns")  # USING and NATURAL merge some of them
         if isinstance(of, exp.Struct) and not self.reader.lower:
             raise Opaque("a star inside a function")
@@ -334,7 +333,7 @@ class _Expression:
     def _translate_lambda(self, node: exp.Lambda) -> Value:
         names = tuple(variable.name.lower() for variable in node.expressions)
         inside = replace(self, variables=(*self.variables, *names))
-        return Term("lambda", (str(len(names)), inside.value(node.this)))
+        return Term("lambda", (str(len(names)), inside.value(node.this), *node.meta.get(NAMES, ())))
 
     def _translate_window(self, node: exp.Window) -> Value:
         if name := node.args.get("alias"):

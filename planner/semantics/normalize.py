@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from mergeplan.planner.semantics.expressions import NAMES, RANDOM_CALL, encode_case
+from mergeplan.planner.semantics.query.qualified import MISREAD, put_using_first
 from mergeplan.planner.semantics.query.row_order import mark_stars
 from mergeplan.planner.semantics.spark.spark_functions import is_random
-from mergeplan.planner.semantics.syntax import alias_columns
+from mergeplan.planner.semantics.syntax import alias_columns, names_fields
 
 NAMED = "named"  # on a query `AS t(a, b)`: the number of names, which qualification takes away
 OUTPUT = "output"  # of an output's value in HAVING: the name that stood there
@@ -34,6 +35,9 @@ def normalize_query(tree: exp.Expr) -> exp.Expr:
             node.meta[NAMES] = tuple(
                 argument.name if isinstance(argument, exp.Column) else "" for argument in node.expressions
             )
+    for function in tree.find_all(exp.Lambda):
+        if names_fields(function.this):
+            function.meta[NAMES] = tuple(variable.name for variable in function.expressions)
     for row in tree.find_all(exp.Tuple):
         if not _is_compared(row):
             row.meta[NAMES] = tuple(map(_field_name, row.expressions))
@@ -47,6 +51,7 @@ def normalize_query(tree: exp.Expr) -> exp.Expr:
     for coalesce in tree.find_all(exp.Coalesce):
         coalesce.meta[WRITTEN] = True  # qualification adds others for USING
     for select in reversed(list(tree.find_all(exp.Select))):  # inner ones first: a join's subquery is copied
+        put_using_first(select)
         _without_semi_joins(select)
         _resolve_having(select)
     return tree
@@ -122,7 +127,8 @@ def has_misread_names(tree: exp.Expr, qualified: exp.Expr) -> bool:
     After a RIGHT or FULL JOIN, a further USING joins by the merged column. And in a correlated subquery, an unqualified
     name in WHERE or ON never refers to one of its own outputs. `AS t(a, b)` fails over a query of three columns.
     """
-    if any(_merges_merged(select) or _sees_itself(select) for select in tree.find_all(exp.Select)):
+    selects = tree.find_all(exp.Select)
+    if qualified.meta.get(MISREAD) or any(_merges_merged(select) or _sees_itself(select) for select in selects):
         return True
     queries = qualified.find_all(exp.CTE, exp.Subquery)
     return any(query.meta[NAMED] != len(query.this.selects) for query in queries if NAMED in query.meta)
@@ -219,6 +225,8 @@ def _semi_condition(join: exp.Join, left: exp.Expr | None) -> exp.Expr | None:
 def has_captured_alias(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> bool:
     """Return True if an alias is also a column's name, and HAVING or QUALIFY uses it unqualified.
 
+    Also if a schema's name is a column's, which may be a struct: `shop.t.a` is then a field of it.
+
     Spark and sqlglot resolve such a name differently, so the query is not analysed. In HAVING Spark 4.1 takes the alias
     and casts it as if it were the column: a text is compared as a number if the column is one.
     """
@@ -229,6 +237,9 @@ def has_captured_alias(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | N
         for name in (query.named_selects if isinstance(query, (exp.Select, exp.SetOperation)) else ())
     )
     source_columns = {name for columns in schemas.values() for name in columns or ()} | set(derived)
+    schema_names = (column.args["db"].name.lower() for column in tree.find_all(exp.Column) if column.args.get("db"))
+    if not source_columns.isdisjoint(schema_names):
+        return True
     for select in tree.find_all(exp.Select):
         renamed = {
             e.alias.lower()

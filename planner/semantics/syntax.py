@@ -17,6 +17,16 @@ def has_clause(node: exp.Expr, *keys: str) -> bool:
     return any(node.args.get(key) for key in keys)
 
 
+def names_fields(body: exp.Expr) -> bool:
+    """Return True if a variable of a lambda names a field of a struct: `STRUCT(x)`, `(x, 1)`, `ARRAYS_ZIP(x)`."""
+    rows = (exp.Tuple, exp.ArraysZip, exp.Anonymous)
+    return any(
+        isinstance(name.parent, rows)
+        or (isinstance(name.parent, exp.PropertyEQ) and name.arg_key == "expression" and name.parent.name == name.name)
+        for name in body.find_all(exp.Identifier)
+    )
+
+
 def is_star_of_count(star: exp.Star) -> bool:
     """Return True for the `*` of COUNT(*), which reads no column; `COUNT(* EXCEPT (a))` counts rows without a NULL."""
     return isinstance(star.parent, exp.Count) and not has_clause(star, "except_")

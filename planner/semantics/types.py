@@ -100,6 +100,16 @@ def is_collated(value: Part) -> bool:
     return any(map(is_collated, value.parts[:1] if value.op == "window" else value.parts))
 
 
+@lru_cache(maxsize=8192)
+def is_padded(value: Part) -> bool:
+    """Return True for a column of type CHAR, beside which only some comparisons add spaces to the other text."""
+    if not isinstance(value, Ref) or value.inner is ROW:
+        return False
+    if not isinstance(value.inner, str):
+        return is_padded(value.inner)
+    return (type_of(value) or "").startswith("char(") or any(map(is_padded, value.source.columns_inside(value.inner)))
+
+
 def _flatten_texts(value: Term) -> Iterator[Part]:
     for part in value.parts:
         yield from _flatten_texts(part) if isinstance(part, Term) and part.op == "text" else [part]

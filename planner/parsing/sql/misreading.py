@@ -241,9 +241,11 @@ def _dropped_arguments(calls: Calls) -> Iterator[Token]:
         if len(last) == 1 and last[0].text.upper() == default.upper():
             yield last[0]
         for argument in arguments if name == "STRUCT" else ():
-            kinds = [token.token_type for token in argument[-3:]]
-            is_named = len(kinds) == 3 and kinds[1] is TokenType.ALIAS and {kinds[0], kinds[2]} <= _NAMES
-            if is_named and argument[-3].text == argument[-1].text:
+            kinds = [token.token_type for token in argument[-4:]]
+            is_named = kinds[-2:-1] == [TokenType.ALIAS] and kinds[-1] in _NAMES
+            by_key = kinds[:2] == [TokenType.STRING, TokenType.R_BRACKET]  # `struct(m['k'] AS k)`
+            is_named = is_named and (by_key or (len(kinds) > 2 and kinds[-3] in _NAMES))
+            if is_named and argument[-4 if by_key else -3].text == argument[-1].text:
                 yield argument[-1]
 
 

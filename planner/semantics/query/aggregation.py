@@ -121,6 +121,8 @@ def group_keys(
     if group.args.get("all"):
         if any(has_op(value, "window") for value in outputs.values()):
             raise Opaque("GROUP BY ALL beside a window")
+        if "all" in {*outputs, *(name for columns in scope.tables.values() for name in columns)}:
+            raise Opaque("GROUP BY ALL beside a column `all`")
         # Spark adds such columns as keys, but the parser does not show which ones.
         if any(has_aggregate(value) and _uses_bare(value) for value in outputs.values()):
             raise Opaque("GROUP BY ALL with columns beside an aggregate")

@@ -151,6 +151,10 @@ class Source(ABC):
         """Return the type that a query gives to a column that has only a name here, or None if it is unknown."""
         return None
 
+    # the values of which a column that has only a name here is made
+    def columns_inside(self, name: Part) -> tuple[Value, ...]:
+        return ()
+
     @abstractmethod
     def column_collated(self, inner: Part) -> bool:
         """Return True if a value of its rows may be a string with a collation."""

@@ -203,9 +203,12 @@ class Query(FromClause):
                 value = outputs[key.this.name.lower()]
             elif isinstance(key.this, exp.Literal):
                 raise Opaque("ORDER BY a number")
+            elif isinstance(key.this, exp.Var):
+                values += [_order_term(key, value) for value in _list_all_outputs(node, scope, outputs)]
+                continue
             else:
                 value = self._reader.value(key.this, scope, windows)
-            values.append(Term("ordered", (str(bool(key.args.get("desc"))), str(key.args.get("nulls_first")), value)))
+            values.append(_order_term(key, value))
         return values
 
     def _apply_limit(
@@ -235,6 +238,18 @@ class Query(FromClause):
             return relation
         order = self._read_order(node, Scope(), {}, relation.columns)
         return self._apply_limit(node, relation, order, provenance)
+
+
+def _order_term(key: exp.Expr, value: Value) -> Value:
+    return Term("ordered", (str(bool(key.args.get("desc"))), str(key.args.get("nulls_first")), value))
+
+
+def _list_all_outputs(node: exp.Expr, scope: Scope, outputs: Mapping[str, Value]) -> list[Value]:
+    # a column that is called `all` takes precedence over ORDER BY ALL
+    names = {*outputs, *(name for columns in scope.tables.values() for name in columns)}
+    if "all" in names or len(outputs) < len(node.selects if isinstance(node, exp.Query) else ()):
+        raise Opaque("ORDER BY ALL beside a column `all` or a generator")
+    return list(outputs.values())
 
 
 def _require_provenance(scope: Scope) -> RowProvenance:

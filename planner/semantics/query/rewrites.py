@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.sources import Group
 from mergeplan.planner.semantics.result_types import PLAIN
-from mergeplan.planner.semantics.types import normalize_type, type_of
+from mergeplan.planner.semantics.types import is_padded, normalize_type, type_of
 
 TRUE, FALSE, NULL = Term("TRUE"), Term("FALSE"), Term("NULL")
 # `NOT a < b` is `b <= a` even for NaN, because Spark orders all values; True: the operands change places.
@@ -68,6 +68,8 @@ def _as_filter(value: Value) -> Value:
     if len(query.columns) != 1 or _is_operation(this, "Tuple"):
         return value
     (column,) = query.columns.values()
+    if is_padded(this) or is_padded(column):  # a text in a subquery gets no spaces
+        return value
     return build_exists(query.block.add_predicates([build_comparison("EQ", column, this)]))
 
 
@@ -134,6 +136,19 @@ def build_comparison(op: str, one: Value, two: Value) -> Value:
     if (numbers := _read_int_pair(one, two)) and op in _COMPARED:
         return TRUE if _COMPARED[op](*numbers) else FALSE
     return Term(op, (one, two))
+
+
+def build_range(this: Value, low: Value, high: Value) -> Value:
+    """Return BETWEEN as two comparisons, unless Spark pads their texts with spaces, and those of BETWEEN not."""
+    if any(map(is_padded, (this, low, high))):
+        return Term("between", (this, low, high))
+    return build_conjunction([build_comparison("LTE", low, this), build_comparison("LTE", this, high)])
+
+
+def build_nullif(this: Value, other: Value) -> Value:
+    if is_padded(this) or is_padded(other):
+        return Term("nullif", (this, other))
+    return build_case([(build_comparison("EQ", this, other), NULL)], this)
 
 
 def build_arithmetic(op: str, one: Value, two: Value) -> Value:

@@ -240,6 +240,8 @@ class _Writer:
                 return node.name.lower()
             case exp.Literal():
                 return repr((bool(node.is_string), node.name))
+            case exp.Var() if isinstance(node.parent, exp.Ordered):
+                return "bare:all"  # ORDER BY ALL
             case exp.DataType() | exp.Var():
                 return node.sql("spark").lower()
         return f"{type(node).__name__}({self._write_arguments(node, named, ctes, ())})"

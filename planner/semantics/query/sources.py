@@ -1,6 +1,6 @@
 """The sources of a block's rows: tables, and the parts of a query that cannot be flattened into one block."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from mergeplan.planner.semantics.types import (
     explicit_type,
     is_collated,
     is_collation,
+    is_padded,
     normalize_type,
     type_of,
 )
@@ -265,7 +266,10 @@ class Values(Source):
         return digests.hash_texts("values", str(len(self.table)))
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
-        return digests.hash_texts("cells", *(row[int(str(inner))] for row in self._sort_rows(digests, names)))
+        index = int(str(inner))
+        cells = [row[index] for row in self.table]
+        first = ["first", digests.part(cells[0], names)] if _counts_first(cells) else []
+        return digests.hash_texts("cells", *(row[index] for row in self._sort_rows(digests, names)), *first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,7 +362,7 @@ class Union(Source):
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
         parts = [self._branch_column(branch, digests, names, inner) for branch in self._sort_branches(digests, names)]
-        if self._may_have_fields(inner):  # of structs, which have the names of the first branch
+        if _counts_first(self.columns_inside(inner)):
             first = self.branches[0]
             parts += ["first", digests.block(first.block, names), self._branch_column(first, digests, names, inner)]
         return digests.hash_texts("union column", *parts)
@@ -366,10 +370,8 @@ class Union(Source):
     def _branch_column(self, branch: Relation, digests: Digesting, names: Names, inner: Part) -> str:
         return digests.part(column_at(branch, inner), digests.inside(branch.block, names))
 
-    def _may_have_fields(self, inner: Part) -> bool:
-        """Return True unless one branch has a type without fields, which all of them then have."""
-        types = [type_of(column_at(branch, inner)) for branch in self.branches]
-        return all(type_ is None or "<" in type_ for type_ in types)
+    def columns_inside(self, name: Part) -> tuple[Value, ...]:
+        return tuple(column_at(branch, name) for branch in self.branches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,7 +428,24 @@ class Compound(Source):
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
         # By position only: the digest of the rows contains every column already.
-        return digests.hash_texts("column", str(inner))
+        first = self.relations[0]
+        is_named = self.op.startswith("INTERSECT") and _counts_first([column_at(r, inner) for r in self.relations])
+        parts = columns_of(first, digests, names)[int(str(inner))] if is_named else ""
+        return digests.hash_texts("column", str(inner), *([digests.block(first.block, names), parts] if parts else []))
+
+    def columns_inside(self, name: Part) -> tuple[Value, ...]:
+        return tuple(value for relation in self.relations for value in relation.columns.values())
+
+
+def _counts_first(values: Sequence[Value]) -> bool:
+    """Return True if values that become one column may get their type from the first one.
+
+    That one names the fields of structs, which have no other type beside them. Its CHAR(n) decides how the column is
+    compared.
+    """
+    types = {type_of(value) for value in values}
+    has_fields = all(type_ is None or "<" in type_ for type_ in types)
+    return has_fields or (len(types) > 1 and any(map(is_padded, values)))
 
 
 def _is_key(inner: Part) -> bool:

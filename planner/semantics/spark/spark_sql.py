@@ -33,7 +33,7 @@ FAILURES = (SqlglotError, RecursionError, ValueError, LookupError, TypeError, At
 # functions that sqlglot rewrites, at least for some arguments, to ones with other results
 REWRITTEN = ("LOG10", "LOG2", "ARRAY_SIZE", "UNIX_DATE", "GET_JSON_OBJECT", "TO_DATE", "DATE_FORMAT")
 SPARK = ("spark", "databricks")
-NAMED = "named"  # marks a statement in which keywords were read as names: it is judged by its words
+NAMED = "named"  # marks a statement with names that are not read as Spark reads them: it is judged by its words
 
 
 def _write_with_brackets(generator: Generator, call: exp.Expr) -> str:
@@ -234,7 +234,24 @@ def as_spark_reads(tree: exp.Expr) -> exp.Expr:
             membership.set("expressions", [inner])
     for values in tree.find_all(exp.Values):
         _name_values(values)
+    for struct in tree.find_all(exp.Struct):
+        _name_fields(tree, struct)
     return tree
+
+
+def _name_fields(tree: exp.Expr, struct: exp.Struct) -> None:
+    # Spark names those of `STRUCT(a[0].b, m['k'])` after what they take out, `b` and `k`; sqlglot numbers them.
+    for index, field in enumerate(struct.expressions):
+        is_numbered = isinstance(field, exp.PropertyEQ) and field.name == f"col{index + 1}" and not field.this._meta
+        value = field.expression.unnest() if is_numbered else None
+        if isinstance(value, exp.Dot) and isinstance(value.expression, exp.Identifier):
+            field.set("this", value.expression.copy())
+        elif isinstance(value, exp.Bracket) and len(value.expressions) == 1 and value.expressions[0].is_string:
+            name = value.expressions[0].name
+            if name.isprintable():
+                field.set("this", exp.to_identifier(name))
+            else:  # a path `v:a`
+                tree.meta[NAMED] = True
 
 
 def _name_values(values: exp.Values) -> None:

@@ -43,6 +43,7 @@ TYPES = [
     ("TIMESTAMP '2024-01-01' + INTERVAL '-1 hour'", "TIMESTAMP '2024-01-01' + INTERVAL '-1' HOUR"),
     ("DATE '2024-01-01' + INTERVAL '2 month'", "DATE '2024-01-01' + INTERVAL '2' MONTH"),
     ("CHAR(65)", "CHR(65)"),
+    ("TO_JSON(STRUCT(MAP('k', a)['k'], ARRAY(a)[0]))", "TO_JSON(STRUCT(MAP('k', a)['k'] AS k, ARRAY(a)[0] AS col2))"),
     (
         "PARSE_JSON('{\"f\": {\"g h\": [7]}}'):f['g h'][0]::INT",
         "VARIANT_GET(PARSE_JSON('{\"f\": {\"g h\": [7]}}'), '$.f[\\'g h\\'][0]')::INT",

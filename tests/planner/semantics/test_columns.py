@@ -74,6 +74,21 @@ def test_a_bare_name_that_could_be_a_column_or_an_alias_is_not_decided() -> None
     assert not shape_of("SELECT x + 1 AS x, COUNT(*) AS n FROM s.a GROUP BY x HAVING x > 1", PARENTS).known
 
 
+def test_the_order_of_a_view_by_all_is_that_of_its_columns() -> None:
+    view, swapped = (f"SELECT {columns} FROM s.a ORDER BY ALL" for columns in ("id, x", "x AS id, id AS x"))
+
+    assert shape_of(view, PARENTS).order != shape_of(swapped, PARENTS).order
+
+
+def test_a_schema_with_the_name_of_a_column_is_not_decided() -> None:
+    """Spark reads `s.a.id` as a field of the inner `s` if there is one."""
+    parents = {**PARENTS, "s.q": Parent(("id", "s"))}
+    query = "SELECT id FROM s.a WHERE EXISTS (SELECT 1 FROM s.{} AS q WHERE q.id = s.a.x)"
+
+    assert shape_of(query.format("b"), parents).known
+    assert not shape_of(query.format("q"), parents).known
+
+
 def test_a_parent_whose_columns_are_not_known_leaves_the_query_unknown() -> None:
     shape = shape_of("SELECT k FROM s.unknown", {})
 

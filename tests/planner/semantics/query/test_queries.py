@@ -12,6 +12,34 @@ PARENTS = {
 }
 SAME = [
     (
+        "SELECT id FROM s.a INTERSECT SELECT id FROM s.b",
+        "SELECT id FROM s.b INTERSECT SELECT id FROM s.a",
+    ),
+    (
+        "SELECT v FROM VALUES (1, 'a'), (2, NULL) AS t(k, v)",
+        "SELECT v FROM VALUES (2, NULL), (1, 'a') AS t(k, v)",
+    ),
+    (
+        "SELECT q.*, y FROM (SELECT x, id FROM s.a) AS q JOIN s.b USING (id)",
+        "SELECT q.id, x, y FROM (SELECT x, id FROM s.a) AS q JOIN s.b ON q.id = b.id",
+    ),
+    (
+        "SELECT id, x FROM s.a ORDER BY ALL DESC LIMIT 3",
+        "SELECT id, x FROM s.a ORDER BY id DESC, x DESC LIMIT 3",
+    ),
+    (
+        "SELECT TRANSFORM(arr, e -> STRUCT(e AS p)) AS v FROM s.a",
+        "SELECT TRANSFORM(arr, f -> STRUCT(f AS p)) AS v FROM s.a",
+    ),
+    (
+        "SELECT STRUCT(arr[0].k, m['l']) AS v FROM s.a",
+        "SELECT STRUCT(arr[0].k AS k, m['l'] AS l) AS v FROM s.a",
+    ),
+    (
+        "SELECT * FROM s.a LEFT SEMI JOIN s.b USING (id)",
+        "SELECT a.* FROM s.a WHERE EXISTS (SELECT 1 FROM s.b WHERE b.id = a.id)",
+    ),
+    (
         "WITH c AS (SELECT id, x FROM s.a WHERE d > 1) SELECT id FROM c",
         "SELECT a.id FROM s.a a WHERE 1 < a.d",
     ),
@@ -320,6 +348,58 @@ OTHER = [
     (  # the first branch names the fields
         "SELECT id, STRUCT(x AS p, d AS q) AS v FROM s.a UNION ALL SELECT id, STRUCT(id AS q, y AS p) FROM s.b",
         "SELECT id, STRUCT(id AS q, y AS p) AS v FROM s.b UNION ALL SELECT id, STRUCT(x AS p, d AS q) FROM s.a",
+    ),
+    (  # Spark puts the columns of USING first
+        "SELECT * FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
+        "SELECT q.x, q.id FROM (SELECT x, id FROM s.a) AS q LEFT SEMI JOIN s.b USING (id)",
+    ),
+    (  # in `a.*` too, through any number of queries
+        "SELECT * FROM (SELECT a.* FROM (SELECT x, id FROM s.a) AS a LEFT JOIN s.b USING (id)) UNION ALL SELECT 1, 2",
+        "SELECT x, a.id FROM (SELECT x, id FROM s.a) AS a LEFT JOIN s.b USING (id) UNION ALL SELECT 1, 2",
+    ),
+    (
+        "SELECT TO_JSON(STRUCT(q.*)) AS v FROM (SELECT x, id FROM s.a) AS q JOIN s.b USING (id)",
+        "SELECT TO_JSON(STRUCT(q.*)) AS v FROM (SELECT x, id FROM s.a) AS q JOIN s.b ON q.id = b.id",
+    ),
+    (  # c has `y` in USING, which is not its first column there
+        "SELECT c.* FROM s.a JOIN s.b USING (id) JOIN (SELECT z, id AS y FROM s.c) AS c USING (y)",
+        "SELECT c.z, c.y FROM s.a JOIN s.b ON a.id = b.id JOIN (SELECT z, id AS y FROM s.c) AS c ON b.y = c.y",
+    ),
+    (
+        "SELECT id, x FROM s.a ORDER BY ALL LIMIT 3",
+        "SELECT x AS id, id AS x FROM s.a ORDER BY ALL LIMIT 3",
+    ),
+    (  # a lambda's variable names a field
+        "SELECT TRANSFORM(arr, e -> STRUCT(e)) AS v FROM s.a",
+        "SELECT TRANSFORM(arr, f -> STRUCT(f)) AS v FROM s.a",
+    ),
+    (
+        "SELECT TRANSFORM(arr, E -> STRUCT(e)) AS v FROM s.a",
+        "SELECT TRANSFORM(arr, e -> STRUCT(e)) AS v FROM s.a",
+    ),
+    (
+        "SELECT TRANSFORM(arr, e -> STRUCT(1 AS e)) AS v FROM s.a",
+        "SELECT TRANSFORM(arr, f -> STRUCT(1 AS f)) AS v FROM s.a",
+    ),
+    (
+        "SELECT TRANSFORM(arr, e -> (e, 1)) AS v, TRANSFORM(m, e -> ARRAYS_ZIP(e)) AS w FROM s.a",
+        "SELECT TRANSFORM(arr, e -> (e, 1)) AS v, TRANSFORM(m, f -> ARRAYS_ZIP(f)) AS w FROM s.a",
+    ),
+    (  # Spark names a field after what is taken out
+        "SELECT STRUCT(arr[0].k) AS v FROM s.a",
+        "SELECT STRUCT(arr[0].k AS col1) AS v FROM s.a",
+    ),
+    (
+        "SELECT STRUCT(m['k']) AS v FROM s.a",
+        "SELECT STRUCT(m['k'] AS col1) AS v FROM s.a",
+    ),
+    (
+        "SELECT STRUCT(x AS p) AS v FROM s.a INTERSECT SELECT STRUCT(y AS P) FROM s.b",
+        "SELECT STRUCT(y AS P) AS v FROM s.b INTERSECT SELECT STRUCT(x AS p) FROM s.a",
+    ),
+    (
+        "SELECT v FROM VALUES (STRUCT(1 AS p)), (STRUCT(2 AS P)) AS t(v)",
+        "SELECT v FROM VALUES (STRUCT(2 AS P)), (STRUCT(1 AS p)) AS t(v)",
     ),
     (
         "SELECT y AS v FROM s.b UNION ALL SELECT z FROM s.c",  # their types may have fields
