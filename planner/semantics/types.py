@@ -101,13 +101,19 @@ def is_collated(value: Part) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def is_padded(value: Part) -> bool:
-    """Return True for a column of type CHAR, beside which only some comparisons add spaces to the other text."""
+def is_padded(value: Part, *, unknown: bool = True) -> bool:
+    """Return True for a column of type CHAR, beside which only some comparisons add spaces to the other text.
+
+    A column of an unknown type may be one; `unknown` is what counts for it.
+    """
     if not isinstance(value, Ref) or value.inner is ROW:
         return False
     if not isinstance(value.inner, str):
-        return is_padded(value.inner)
-    return (type_of(value) or "").startswith("char(") or any(map(is_padded, value.source.columns_inside(value.inner)))
+        return is_padded(value.inner, unknown=unknown)
+    column_type, inside = type_of(value), value.source.columns_inside(value.inner)
+    if column_type is None and not inside:
+        return unknown
+    return (column_type or "").startswith("char(") or any(is_padded(part, unknown=unknown) for part in inside)
 
 
 def _flatten_texts(value: Term) -> Iterator[Part]:

@@ -139,8 +139,11 @@ def build_comparison(op: str, one: Value, two: Value) -> Value:
 
 
 def build_range(this: Value, low: Value, high: Value) -> Value:
-    """Return BETWEEN as two comparisons, unless Spark pads their texts with spaces, and those of BETWEEN not."""
-    if any(map(is_padded, (this, low, high))):
+    """Return BETWEEN as two comparisons, unless Spark pads their texts with spaces, and those of BETWEEN not.
+
+    A column of an unknown type counts as no CHAR here: a time is filtered so, and two comparisons show which rows.
+    """
+    if any(is_padded(value, unknown=False) for value in (this, low, high)):
         return Term("between", (this, low, high))
     return build_conjunction([build_comparison("LTE", low, this), build_comparison("LTE", this, high)])
 

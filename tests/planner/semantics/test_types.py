@@ -36,6 +36,14 @@ def test_a_comparison_that_is_not_padded_is_another_one(one: str, two: str) -> N
     assert not is_one_query(f"SELECT id FROM s.t {one}", f"SELECT id FROM s.t {two}")
 
 
+@pytest.mark.parametrize(("one", "two"), [OTHER[0], OTHER[2]])
+def test_a_column_of_an_unknown_type_may_be_padded(one: str, two: str) -> None:
+    untyped = {"s.t": Parent(tuple(name for name, _ in T))}
+    texts = [shape_of(f"SELECT id FROM s.t {text}", untyped).text for text in (one, two)]
+
+    assert texts[0] != texts[1]
+
+
 @pytest.mark.parametrize(("one", "two"), SAME)
 def test_comparisons_that_are_padded_alike_are_one_query(one: str, two: str) -> None:
     assert is_one_query(f"SELECT id FROM s.t {one}", f"SELECT id FROM s.t {two}")
