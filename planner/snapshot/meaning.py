@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.schedule_rows import batch_decides
 from mergeplan.planner.snapshot.snapshot import Meaning
 
+_CHAR = re.compile(r"\bchar\(\d+\)")  # and no `varchar`
 MERGING = ("null_safe_key", "delete_insert")  # what they do to rows is in `_merge_settings`
 NOTHING_STATED: Mapping[str, str] = {}
 
@@ -41,7 +43,9 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
     meaning = meaning if model.kind.is_stored else replace(meaning, order=table_digest.order)
     meaning = _keep_spelling(model, meaning, shape.spelled) if model.kind.is_embedded else meaning
     meaning = _apply_declared_types(model, _apply_kind(model, meaning, began, shape), dict(shape.stated))
-    return _apply_properties(model, _add_history_columns(model, _apply_files(model, meaning)))
+    return _apply_properties(
+        model, _add_history_columns(model, _apply_files(model, _store_char_as_text(model, meaning)))
+    )
 
 
 def _apply_properties(model: Model, meaning: Meaning) -> Meaning:
@@ -75,6 +79,16 @@ def _apply_files(model: Model, meaning: Meaning) -> Meaning:
         for name, value in meaning.columns
     )
     return replace(meaning, rows=rows, columns=tuple(columns))
+
+
+def _store_char_as_text(model: Model, meaning: Meaning) -> Meaning:
+    """Return the meaning of a table whose CHAR columns are STRING: comparisons of such a column add no spaces."""
+    padded = {name for name, type_ in meaning.types if _CHAR.search(type_)}
+    if not padded or not model.kind.is_stored or model.columns:
+        return meaning
+    columns = ((name, _digest_parts("text", value) if name in padded else value) for name, value in meaning.columns)
+    types = ((name, _CHAR.sub("string", type_)) for name, type_ in meaning.types)
+    return replace(meaning, columns=tuple(columns), types=tuple(types))
 
 
 def _table_keys(model: Model, shape: Shape) -> Keys:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,16 @@ from mergeplan.planner.plan.forward_only import why_not
 from mergeplan.planner.serial import EMBEDDED, is_embedded
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from tests.planner import test_every_property as properties
-from tests.planner.building import change_of, external, model, project, promote
+from tests.planner.building import any_columns, change_of, external, model, project, promote
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
 RULES = {Facet.ROWS: "settings-changed", Facet.LAYOUT: "layout-changed", Facet.METADATA: "metadata-only"}
+
+
+@pytest.fixture(autouse=True)
+def _with_any_columns() -> Iterator[None]:
+    with any_columns():
+        yield
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ CONTRACT = ", columns (b STRING, a INT), contract true"
         ("b STRING, a BIGINT", "FULL", "of `a` that says bigint, and the query returns int"),
         ("b STRING, a BIGINT", "VIEW", "of `a` that says bigint, and the query returns int"),
         ("a INT", "VIEW", "of `b` that says no such column, and the query returns string"),
-        ("a INT, b STRING, c INT", "FULL", "of `c` that says int, and the query returns no such column"),
+        ("a INT, b STRING, c INT", "FULL", "declares the column `c`, which its query does not return"),
     ],
 )
 def test_a_broken_contract_is_an_error_before_anything_is_built(
