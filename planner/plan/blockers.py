@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from mergeplan.planner.errors import ProjectError
-from mergeplan.planner.intervals import Timeline, merge_intervals, subtract_intervals
+from mergeplan.planner.intervals import UNITS, Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.table_format import FORMATS
@@ -92,6 +92,28 @@ def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:
             hint = f"Rename it, or set `{form.permitting}: name` in `config` of the gateway."
             blockers.append(Blocker(f"{message} {hint}", model.locate(name)))
     return blockers
+
+
+def find_lost_hours(changes: Iterable[Change]) -> list[Blocker]:
+    """Return a warning for each new table that is filled by the hour, and whose time column tells no hours.
+
+    The rows of a day are at its first moment, so only the batch of the first hour writes them.
+    """
+    warnings = []
+    for change in changes:
+        snapshot = change.new
+        if snapshot is None or not snapshot.kind.is_by_time or (change.old and change.old.table == snapshot.table):
+            continue
+        model, by_time = snapshot.model, snapshot.model.by_time
+        type_ = dict(snapshot.meaning.types).get(by_time.time_column) if snapshot.meaning else None
+        is_text = type_ == "string" or bool(by_time.time_format)
+        has_hours = any(letter in by_time.time_format for letter in "Hhk")
+        if UNITS[model.cron.unit] < UNITS["day"] and (type_ == "date" or (is_text and not has_hours)):
+            message = f"`{model.name}` is filled by the {model.cron.unit}, and `{by_time.time_column}` has only days: "
+            message += "rows of a day that come after its first batch are left out."
+            hint = "Take a TIMESTAMP as `time_column`, or set `interval_unit 'day'`."
+            warnings.append(Blocker(f"{message} {hint}", model.locate("time_column", in_block=True)))
+    return warnings
 
 
 def history_lost(changes: Iterable[Change]) -> list[Blocker]:

@@ -18,7 +18,7 @@ from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan.adoption import as_adopted
 from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_emptied, find_gaps, mark_lost_time, only
-from mergeplan.planner.plan.blockers import find_shortened_tables, find_unwritable_names, history_lost
+from mergeplan.planner.plan.blockers import find_lost_hours, find_shortened_tables, find_unwritable_names, history_lost
 from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import list_unrestated, overrides_for, restatements_for
@@ -180,7 +180,12 @@ def build_plan(
         changes=tuple(map(as_removed, changes)),
         views=view_changes(target, new),
         blockers=(*decided.blockers, *lost, *gone),
-        warnings=(*decided.warnings, *_find_unrestated(request, base, changes), *find_emptied(changes, graph, target)),
+        warnings=(
+            *decided.warnings,
+            *_find_unrestated(request, base, changes),
+            *find_emptied(changes, graph, target),
+            *find_lost_hours(changes),
+        ),
         overrides=decided.used_overrides,
         unused_overrides=_find_unused_overrides(
             overrides, decided.used_overrides, changes, _shared_tables(target, base)
