@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -179,10 +180,15 @@ def test_an_interrupt_while_a_connection_closes_shows_no_stack_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     opened = open_database(f"sqlite:///{tmp_path}/state.db")
+
+    def interrupt(connection: sqlite3.Connection) -> None:
+        connection.close()
+        raise KeyboardInterrupt
+
     with opened.connect():
         pass
     with monkeypatch.context() as patch:
-        patch.setattr(opened.dialect, "do_close", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(opened.dialect, "do_close", interrupt)
 
         with pytest.raises(KeyboardInterrupt):
             opened.dispose()
