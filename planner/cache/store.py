@@ -144,7 +144,7 @@ def _select_texts(connection: sqlite3.Connection, keys: Collection[str]) -> tupl
         marks = ",".join("?" * len(batch))
         rows = connection.execute(f"SELECT key, text, checksum, used FROM entries WHERE key IN ({marks})", batch)
         for key, text, checksum, used in rows:
-            if type(text) is bytes and checksum == _text_checksum(key, text):
+            if type(text) is bytes and type(key) is str and checksum == _text_checksum(key, text):
                 texts[key] = text.decode()
                 if used != today:
                     stale.append(key)
