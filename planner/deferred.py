@@ -49,4 +49,5 @@ def _make_class(kind: Any) -> Any:
     body["__eq__"] = lambda one, other: one is other or _complete(one) == other
     body["__hash__"] = lambda one: hash(_complete(one))
     body["__repr__"] = lambda one: repr(_complete(one))
+    body["__reduce_ex__"] = lambda one, protocol: _complete(one).__reduce_ex__(protocol)
     return type(kind.__name__, (kind,), body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -33,6 +34,12 @@ def test_a_copy_with_another_field_is_an_ordinary_object() -> None:
     copy = replace(defer(Column, {"name": "id"}, lambda: WHOLE), type="bigint")
 
     assert (copy, type(copy)) == (Column("id", "bigint", "its key"), Column)
+
+
+def test_another_process_gets_the_whole_one() -> None:
+    sent = pickle.dumps(defer(Column, {"name": "id"}, lambda: WHOLE))
+
+    assert pickle.loads(sent) == WHOLE  # noqa: S301  # its own bytes
 
 
 def test_a_failed_read_is_tried_again() -> None:
