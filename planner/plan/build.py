@@ -180,12 +180,7 @@ def build_plan(
         changes=tuple(map(as_removed, changes)),
         views=view_changes(target, new),
         blockers=(*decided.blockers, *lost, *gone),
-        warnings=(
-            *decided.warnings,
-            *_find_unrestated(request, base, changes),
-            *find_emptied(changes, graph, target),
-            *find_lost_hours(changes),
-        ),
+        warnings=(*decided.warnings, *_find_warnings(request, base, target, changes, graph)),
         overrides=decided.used_overrides,
         unused_overrides=_find_unused_overrides(
             overrides, decided.used_overrides, changes, _shared_tables(target, base)
@@ -433,9 +428,12 @@ def _check_views(new: Environment, base: Environment) -> None:
             raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
 
 
-def _find_unrestated(request: Request, base: Environment, changes: tuple[Change, ...]) -> tuple[Blocker, ...]:
-    warnings = list_unrestated(request.restated, base.snapshots, changes)
-    return (*map(Blocker, request.restate_warnings), *warnings)
+def _find_warnings(
+    request: Request, base: Environment, target: Environment, changes: tuple[Change, ...], graph: Graph
+) -> tuple[Blocker, ...]:
+    unrestated = list_unrestated(request.restated, base.snapshots, changes)
+    emptied = find_emptied(changes, graph, target)
+    return (*map(Blocker, request.restate_warnings), *unrestated, *emptied, *find_lost_hours(changes))
 
 
 def _shared_tables(target: Environment, base: Environment) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""An index of the project's files in one entry of the cache: what is asked of every model, without its texts.
+"""An index of the project's files in one entry of the cache: what a plan needs of every model, without its texts.
 
 A plan looks at the texts of few models. So a file that did not change is an item of the index, and the text of a model
 is read from the file's own entry when something needs it.
@@ -21,18 +21,18 @@ from mergeplan.planner.serial import Json, canonical_json, decode_json, find_dec
 
 TEXTS = {"source", "sql", "written", "columns", "metadata"}  # the fields of a model that are read when one is needed
 OWN = {"name", "path", "line", "depends_on"}  # those that hardly two models share
-Asked = Mapping[str, Any]  # what the reading of a file depended on, with the answers
+Conditions = Mapping[str, Any]  # what the reading of a file depended on, with the answers
 
 
 @dataclass
 class FileIndex:
-    """For each file its hash, the number of what it asked, and its models.
+    """For each file its hash, the number of its conditions, and its models.
 
     A model is its name, line, tables that it reads, the number of its other settings, the digest of its text, and
     whether it may read an earlier version of a table.
     """
 
-    asked: list[Asked] = field(default_factory=list)
+    conditions: list[Conditions] = field(default_factory=list)
     settings: list[Json] = field(default_factory=list)  # of models, as JSON
     files: dict[str, list[Any]] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ class FileIndex:
         return [{name: value for name, value in vars(model).items() if name not in TEXTS | OWN} for model in whole]
 
     def encode(self) -> str:
-        return json.dumps([self.asked, self.settings, self.files], separators=(",", ":"))
+        return json.dumps([self.conditions, self.settings, self.files], separators=(",", ":"))
 
 
 def decode_index(text: str | None) -> FileIndex:
@@ -86,19 +86,19 @@ def build_index(old: FileIndex, reused: Iterable[str], entries: Iterable[tuple[s
     index, numbers = FileIndex(), dict[str, int]()
 
     def number_of(values: list[Any], value: Json) -> int:
-        number = numbers.setdefault(f"{values is index.asked} {canonical_json(value)}", len(values))
+        number = numbers.setdefault(f"{values is index.conditions} {canonical_json(value)}", len(values))
         values.extend([value] if number == len(values) else [])
         return number
 
     numbers_now = cache(lambda number: number_of(index.settings, old.settings[number]))
     for path in reused:
-        file_hash, asked, rows = old.files[path]
+        file_hash, condition, rows = old.files[path]
         models = [[*row[:3], numbers_now(row[3]), *row[4:]] for row in rows]
-        index.files[path] = [file_hash, number_of(index.asked, old.asked[asked]), models]
+        index.files[path] = [file_hash, number_of(index.conditions, old.conditions[condition]), models]
     for path, file_hash, text in entries:
         head, *lines = text.split("\n")
         models = [_describe_model(line, lambda settings: number_of(index.settings, settings)) for line in lines]
-        index.files[path] = [file_hash, number_of(index.asked, json.loads(head)["asked"]), models]
+        index.files[path] = [file_hash, number_of(index.conditions, json.loads(head)["asked"]), models]
     return index
 
 

@@ -64,7 +64,7 @@ class Remembered:
         """Look for files in the index, and for the entries of the others."""
         key = index_key(self.context)
         self._index, self._foreseen = decode_index(self.cache.get([key]).get(key)), tuple(files)
-        holds = [self._is_unchanged(asked, defaults) for asked in self._index.asked]
+        holds = [self._is_unchanged(conditions, defaults) for conditions in self._index.conditions]
         rows = ((path, self._index.find(path, hashed)) for path, hashed in files)
         self._indexed = {path: row[0] for path, row in rows if row is not None and holds[row[1]]}
         self.foresee((path, hashed) for path, hashed in files if path not in self._indexed)

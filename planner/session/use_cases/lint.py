@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,10 +72,11 @@ def _find_misplaced_models(project: Project) -> tuple[Violation, ...]:
 
 
 def _begins_like_model(file: Path) -> bool:
-    if not file.is_file():
-        return False
-    with file.open("rb") as opened:
-        return opened.read(BEGIN).lstrip().upper().startswith((b"MODEL (", b"MODEL("))
+    with suppress(OSError):  # a file that cannot be read is none of the project's
+        if file.is_file():
+            with file.open("rb") as opened:
+                return opened.read(BEGIN).lstrip().upper().startswith((b"MODEL (", b"MODEL("))
+    return False
 
 
 def _find_violations(

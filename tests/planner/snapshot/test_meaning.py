@@ -1,4 +1,4 @@
-"""What a table holds beside what its query returns."""
+"""Differences between the rows of a table and those that its query returns."""
 
 from dataclasses import replace
 
