@@ -25,6 +25,7 @@ Kinds = Sequence[TokenType]
 Calls = Sequence[tuple[str, list[list[Token]]]]  # names and arguments
 
 _TEXTS = (TokenType.STRING, TokenType.RAW_STRING)
+_BY_PLACE = (TokenType.DCOLON, TokenType.COLON)  # whose neighbours' places count: `1L`, a path `v:a`
 _NAMES = frozenset({TokenType.VAR, TokenType.IDENTIFIER})
 _VALUES = frozenset({*_TEXTS, TokenType.IDENTIFIER, *CLOSE})
 _SILENT = frozenset({
@@ -102,6 +103,8 @@ def tokens_differ(tokens: Tokens, again: Tokens) -> bool:
 
 
 def _has_difference(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> bool:
+    if _are_the_same(tokens, again):
+        return False
     text_words, read = (Counter(_list_words(with_calls_for_paths(part))) for part in (tokens, again))
     added = text_words - read, read - text_words
     if tree is not None:
@@ -109,6 +112,16 @@ def _has_difference(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> boo
     for name, words in _ADDED.items():
         added[1].subtract(word for word in words for _ in range(text_words[name]))
     return bool(+added[0]) or any(n > 0 and not _names_field(word) for word, n in added[1].items())
+
+
+def _are_the_same(tokens: Tokens, again: Tokens) -> bool:
+    """Return True for tokens in the same order: most generated queries are the written ones, which is seen at once."""
+    return len(tokens) == len(again) and all(
+        one.token_type is other.token_type
+        and one.token_type not in _BY_PLACE
+        and (one.text == other.text or (one.token_type not in _TEXTS and one.text.upper() == other.text.upper()))
+        for one, other in zip(tokens, again, strict=True)
+    )
 
 
 def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
