@@ -48,6 +48,16 @@ def test_a_configuration_of_the_base_branch_that_cannot_be_read_is_told_at_its_l
     assert "config.yaml:3" in bench.plan(number)
 
 
+def test_a_pull_request_that_mends_the_configuration_of_the_base_branch_says_how_to_merge_it(bench: Bench) -> None:
+    bench.github.commit(SHOP, "main", {"config.yaml": f"gateways: {{}}\n{BOMBS['date']}"}, "Break", author="ann")
+    bench.idle()
+    number = bench.open({"config.yaml": "gateways: {}\n"})
+    bench.idle()
+
+    assert bench.record(number).state is PullState.FAILED
+    assert "an administrator can merge it past them" in bench.plan(number)
+
+
 def test_a_pull_request_that_would_break_the_rules_of_all_others_fails_at_the_line(bench: Bench) -> None:
     """Its own plan would be green, and after the merge no pull request had one."""
     number = bench.open({"config.yaml": "gateways: {}\ncicd_bot:\n  merge_methd: squash\n", **COLUMN})

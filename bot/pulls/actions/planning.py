@@ -39,6 +39,8 @@ from mergeplan.bot.transitions.planning import (
 from mergeplan.planner.contract.lines import BatchLine, ErrorLine, PlanLine, StageLine
 from mergeplan.planner.contract.wire import Line
 
+MENDED = "This pull request mends it. Its checks fail until it is merged: an administrator can merge it past them."
+
 
 class PlanEvents:
     """A listener that stores a run's plan in the record at once, and its progress every `seconds`.
@@ -160,12 +162,15 @@ def _edits_configuration(current: PullPass, base: str, merge: Merge) -> bool:
 def _early_result(current: PullPass, record: PullRecord, base: str, merged: StackMerge) -> Finished | None:
     """Return the end of a plan that needs no planner: broken rules, a conflict, or no model touched."""
     merge = merged.merge
-    error, origin = current.config_error, "On the base branch: "
-    if error is None and merge.commit and record.rules.edits_rules:
-        error, origin = find_rules_error(current.context, current.checkout, merge.commit), ""
-    if error:
+    base_error, own_error = current.config_error, None
+    if merge.commit and record.rules.edits_rules:
+        own_error = find_rules_error(current.context, current.checkout, merge.commit)
+    if error := base_error or own_error:
         where = (error.place.path, error.place.line) if error.place else ("", 0)
-        return failure_result(origin + error.message, "ProjectError", path=where[0], line=where[1], hint=error.hint)
+        origin = "On the base branch: " if base_error else ""
+        is_mended = base_error and record.rules.edits_rules and merge.commit and not own_error
+        hint = MENDED if is_mended else error.hint
+        return failure_result(origin + error.message, "ProjectError", path=where[0], line=where[1], hint=hint)
     if not merge.commit:
         return _refuse_merge(current, merged)
     if current.context.has_project(current.checkout, merge.commit):
