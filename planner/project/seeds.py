@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
+from os.path import isfile
 from pathlib import Path
 
 from mergeplan.planner.errors import Located, Place, ProjectError
@@ -25,6 +26,7 @@ _LONG_INT = re.compile(r"([+-]?)0*([0-9]{1,19})")  # which may be out of range
 _INTS = range(-(2**63), 2**63)
 _ANY_INT = re.compile(r"[+-]?[0-9]+")
 _ZIP = b"PK\x03\x04"  # how such a file begins
+_LFS_POINTER = "version https://git-lfs.github.com/"  # how such a file begins
 _LONGEST_CELL = 2**31 - 1  # characters, as Spark's strings
 _FLOAT = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFERRED = (("bigint", _INT), ("double", _FLOAT), ("boolean", re.compile("true|false", re.IGNORECASE)))
@@ -116,7 +118,7 @@ def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells
                     if not row and not (seed.is_dbt and readers):
                         continue
                     if not readers:
-                        header = _read_header(row, Place(seed.path, reader.line_num))
+                        header = _read_header(row, path, Place(seed.path, reader.line_num))
                         types = {column.name: column.type for column in model.columns}
                         readers = [cell_reader(seed, types.get(name, "")) for name in header]
                         yield header
@@ -142,8 +144,14 @@ def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells
         raise ProjectError("The seed file is empty.", place=Place(seed.path, 1))
 
 
-def _read_header(row: list[str], place: Place) -> tuple[str, ...]:
+def _read_header(row: list[str], path: Path, place: Place) -> tuple[str, ...]:
     header = tuple(cell.removeprefix("\ufeff").strip().lower() for cell in row)
+    if len(row) == 1 and isfile(path.parent / row[0]):  # in the bot's checkout a link is a file with its target
+        message = f"The file is a symbolic link to `{row[0]}`, which the bot does not follow."
+        raise ProjectError(message, place=place, hint="Set the model's `path` to that file.")
+    if header[0].startswith(_LFS_POINTER):
+        hint = "Run `git lfs pull`. The bot does not read Git LFS: commit the CSV file itself."
+        raise ProjectError("The file is a pointer of Git LFS, not the CSV file.", place=place, hint=hint)
     if separators := [mark for mark in (";", "\t") if len(header) == 1 and mark in header[0]]:
         shown = separators[0].replace("\t", "\\t")
         hint = f"Set the delimiter with `csv_settings (delimiter = '{shown}')`."

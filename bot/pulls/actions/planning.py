@@ -39,7 +39,7 @@ from mergeplan.bot.transitions.planning import (
 from mergeplan.planner.contract.lines import BatchLine, ErrorLine, PlanLine, StageLine
 from mergeplan.planner.contract.wire import Line
 
-MENDED = "This pull request mends it. Its checks fail until it is merged: an administrator can merge it past them."
+CORRECTED = "This pull request corrects it. Its checks fail until the merge: an administrator can merge it past them."
 
 
 class PlanEvents:
@@ -168,8 +168,8 @@ def _early_result(current: PullPass, record: PullRecord, base: str, merged: Stac
     if error := base_error or own_error:
         where = (error.place.path, error.place.line) if error.place else ("", 0)
         origin = "On the base branch: " if base_error else ""
-        is_mended = base_error and record.rules.edits_rules and merge.commit and not own_error
-        hint = MENDED if is_mended else error.hint
+        is_corrected = base_error and record.rules.edits_rules and merge.commit and not own_error
+        hint = CORRECTED if is_corrected else error.hint
         return failure_result(origin + error.message, "ProjectError", path=where[0], line=where[1], hint=hint)
     if not merge.commit:
         return _refuse_merge(current, merged)

@@ -82,10 +82,15 @@ def write(path: Path, content: bytes) -> None:
         (b'id,x\n1,"open\n', "This is not CSV"),
         (b"id;x\n1;2\n", r"one column with `;` in its name. Set the delimiter .*delimiter = ';'"),
         (b"PK\x03\x04\xff\xfe", "one of a spreadsheet or a zip file. Save it as CSV"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n", "a pointer of Git LFS"),
+        (b"../data/items.csv", "a symbolic link to `../data/items.csv`"),
     ],
 )
 def test_a_file_that_says_nothing_certain_is_refused(content: bytes, says: str, tmp_path: Path) -> None:
-    (tmp_path / "items.csv").write_bytes(content)
+    (tmp_path / "seeds").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/items.csv").write_bytes(b"id\n1\n")
+    (tmp_path / "seeds/items.csv").write_bytes(content)
 
     with pytest.raises(ProjectError, match=says):
-        load_seed(tmp_path, model("s.items", kind=Kind.SEED, seed=Seed("items.csv", "", ())))
+        load_seed(tmp_path, model("s.items", kind=Kind.SEED, seed=Seed("seeds/items.csv", "", ())))
