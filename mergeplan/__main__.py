@@ -1,5 +1,11 @@
 """`python -m mergeplan`: the command line."""
 
+import os
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] == os.getcwd():
+    del sys.path[0]  # a project's `json.py` must not become a module of this process
+
 from mergeplan.bot.main import main
 
 if __name__ == "__main__":

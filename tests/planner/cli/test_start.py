@@ -104,3 +104,13 @@ def test_the_package_starts_as_fast_as_the_command() -> None:
 
     assert "mergeplan" in found
     assert not found & HEAVY
+
+
+def test_the_package_imports_no_module_from_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise SystemExit('code of the project')\n")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mergeplan", "--version"], cwd=tmp_path, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
