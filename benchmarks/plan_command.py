@@ -1,7 +1,7 @@
 """`mergeplan plan` as a person starts it: projects of three sizes, cold and warm, unchanged and edited.
 
 Prints CPU seconds (medians), the largest memory, and ratios: a plan should cost what the change costs. `again` is a
-plan of an edit that was planned before.
+plan of an edit that was planned before, `next` that of another edit of the same column.
 
     python -m benchmarks.plan_command [100 1000 5000]
 """
@@ -26,7 +26,7 @@ SIZES = (100, 1000, 5000)
 ROUNDS = 5
 COMMAND = (sys.executable, "-m", "mergeplan", "plan", "--no-prompts")
 COLUMN = ("\nSELECT\n", "\nSELECT\n  1 AS more,\n")  # in the outermost query
-KEY = ("    id,\n", "    id + 1 AS id,\n")
+KEY, NEXT_KEY = (("    id,\n", f"    id + {number} AS id,\n") for number in (1, 2))
 
 
 def measure_parse(root: Path) -> float:
@@ -79,6 +79,8 @@ def measure_project(folder: Path, size: int) -> dict[str, tuple[float, float]]:
     measure_edit("leaf +1 column", files[f"marts.m{size - 1}"], COLUMN)
     measure_edit("hub +1 column", files[HUB], COLUMN)
     measure_edit("hub, other key", files[HUB], KEY)
+    files[HUB].write_text(files[HUB].read_text().replace(*NEXT_KEY, 1))
+    results["hub, other key, next"] = median(root, 1)
     results["parse of all files"] = statistics.median(measure_parse(root) for _ in range(ROUNDS)), 0.0
     return results
 

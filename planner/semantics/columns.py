@@ -41,7 +41,6 @@ from mergeplan.planner.semantics.query.time_locality import (
     time_dependence,
 )
 from mergeplan.planner.semantics.query.unique import Keys, keys_of
-from mergeplan.planner.semantics.row_sources import remember_row_sources
 from mergeplan.planner.semantics.shape import Reads, Shape, Source, close_over_itself, expand_own_columns
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.spark.spark_functions import is_volatile, multiplies_rows
@@ -72,8 +71,8 @@ def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", mem
         shape = analysis.shape
         if analysis.certain:
             memory.remember(key, shape)
-            if analysis.relation is not None and memory is not NO_MEMORY:
-                remember_row_sources(source, analysis.relation)
+            if analysis.relation is not None:
+                source.remember_relation(analysis.relation)
     return replace(shape, source=source, named=traits.columns)
 
 

@@ -1,4 +1,4 @@
-"""The tables whose rows decide those of a query; remembered with its shape, which comes of the same algebra."""
+"""The tables whose rows decide those of a query."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mergeplan.planner.semantics.dependencies import tables_in
-from mergeplan.planner.semantics.query.algebra import Block, Relation
-from mergeplan.planner.semantics.shape import Shape, Source
+from mergeplan.planner.semantics.query.algebra import Block
+from mergeplan.planner.semantics.shape import Shape
 
 
 @dataclass(frozen=True)
@@ -19,29 +19,14 @@ class RowSources:
 
 
 def row_sources_of(shape: Shape) -> RowSources:
-    """Return the tables that decide a query's rows, from the cache or from its algebra."""
-    assert shape.source is not None
-    row_sources = shape.source.memory.recall(RowSources, _memory_key(shape.source))
-    if row_sources is not None:
-        return row_sources
     relation = shape.relation
     if relation is None:  # the stack is too deep by now to follow it again: any of them may
         reads = frozenset(shape.reads)
         return RowSources(reads, dict.fromkeys(shape.columns or (), reads))
-    return remember_row_sources(shape.source, relation)
-
-
-def remember_row_sources(source: Source, relation: Relation) -> RowSources:
     block = relation.block
     steps = tuple(step for step in block.steps if not step.is_lookup)
     # A lookup decides no rows: which rows the looked-up table has shows in the values that are found there.
     looked_up = {
         column: tables_in(Block(tuple(value.free), where=(value,))) for column, value in relation.columns.items()
     }
-    row_sources = RowSources(tables_in(Block(block.sources, steps, block.where)), looked_up)
-    source.memory.remember(_memory_key(source), row_sources)
-    return row_sources
-
-
-def _memory_key(source: Source) -> str:
-    return source.memory.key("row sources", *source.key_parts)
+    return RowSources(tables_in(Block(block.sources, steps, block.where)), looked_up)

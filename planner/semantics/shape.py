@@ -14,8 +14,9 @@ from functools import cached_property
 from mergeplan.planner.semantics.digests import SORTED, Digests, TableDigest
 from mergeplan.planner.semantics.parent import Parent, can_mean, narrow_digests
 from mergeplan.planner.semantics.query.algebra import Relation, Term
+from mergeplan.planner.semantics.query.stored_algebra import decode_relation, encode_relation
 from mergeplan.planner.semantics.query.unique import Keys
-from mergeplan.planner.semantics.shape_memory import ShapeMemory
+from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Shape:
 
     @property
     def relation(self) -> Relation | None:
-        """Its algebra, None if its columns cannot be followed; analysed again if the shape was remembered."""
-        return self.source.analyse() if self.own and self.source else None
+        """Its algebra, None if its columns cannot be followed."""
+        return self.source.find_relation() if self.own and self.source else None
 
     def compute_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
         source = self.source if self.own else None
@@ -154,6 +155,20 @@ class Source:
     narrowed: bool
     memory: ShapeMemory
     analyse: Callable[[], Relation | None] = field(compare=False, repr=False)
+
+    def find_relation(self) -> Relation | None:
+        """Return the algebra, remembered or else analysed; None if it cannot be followed."""
+        relation = self.memory.recall(Relation, self.memory.key("algebra", *self.key_parts), decode_relation)
+        if relation is None and (relation := self.analyse()) is not None:
+            self.remember_relation(relation)
+        return relation
+
+    def remember_relation(self, relation: Relation) -> None:
+        """Store the algebra unless a collation, or its depth, makes that impossible."""
+        if self.memory is NO_MEMORY or "collate" in "".join(self.key_parts).lower():
+            return
+        with suppress(RecursionError):
+            self.memory.texts.put(self.memory.key("algebra", *self.key_parts), encode_relation(relation))
 
     def recall_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
         return self.memory.recall(TableDigest, self.digest_key(parents))

@@ -5,6 +5,7 @@ that reads it. The values are data, and one that cannot be read is computed agai
 """
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, cast
@@ -42,12 +43,12 @@ class ShapeMemory:
     version: str = ""
     _recalled: dict[tuple[type, str], object] = field(default_factory=dict, compare=False, repr=False)
 
-    def recall(self, kind: type[T], key: str) -> T | None:
+    def recall(self, kind: type[T], key: str, decode: Callable[[str], T] | None = None) -> T | None:
         """Return the value that was remembered for a key, or None if there is none that can be read."""
         value = self._recalled.get((kind, key))
         if value is None and (text := self.texts.get(key)) is not None:
-            with suppress(ValueError, TypeError, KeyError, AttributeError):
-                value = self._recalled[kind, key] = decode_json(kind, json.loads(text))
+            with suppress(ValueError, TypeError, LookupError, AttributeError):
+                value = self._recalled[kind, key] = decode(text) if decode else decode_json(kind, json.loads(text))
         return cast("T | None", value)
 
     def remember(self, key: str, value: object) -> None:

@@ -126,7 +126,8 @@ class Group(_Over):
     """
 
     keys: tuple[Value, ...]
-    provenance: RowProvenance  # the written query, which decides which of several equal keys represents the group
+    # the written query, which decides which of several equal keys represents the group; None where none has a collation
+    provenance: RowProvenance | None
     sets: Value | None = None
 
     @property
@@ -142,8 +143,10 @@ class Group(_Over):
         if not _is_key(inner):
             return value
         # Not the value itself: a key is one of several equal values (-0.0 becomes 0.0), and NULL in a subtotal.
-        provenance = (digests.part(self.provenance.rows_trace, {}),) if is_collated(inner) else ()
-        return digests.hash_texts("key", value, *provenance)
+        if not is_collated(inner):
+            return digests.hash_texts("key", value)
+        assert self.provenance is not None
+        return digests.hash_texts("key", value, digests.part(self.provenance.rows_trace, {}))
 
     def column_volatile(self, inner: Part) -> bool:
         return super().column_volatile(inner) or (_is_key(inner) and is_collated(inner))
