@@ -120,10 +120,10 @@ def _seed_meaning(model: Model) -> Meaning:
     assert model.seed is not None
     cells = dict(model.seed.cells)
     names = [column.name for column in model.columns] or list(model.seed.header)
+    parts = ["stamp", model.stamp] if model.stamp else []
+    parts += [encode_text(model.statements.shaping)] if model.statements.shaping else []
     return Meaning(
-        _digest_parts(
-            "seed", str(model.seed.rows), *(["stamp", model.stamp] if model.stamp else []), *_spark_settings(model)
-        ),
+        _digest_parts("seed", str(model.seed.rows), *parts, *_spark_settings(model)),
         tuple((name, _digest_parts("cells", cells.get(name, model.seed.digest))) for name in names),
     )
 
