@@ -181,7 +181,7 @@ def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[
     Declaring the type that the query itself states (`stated_types`) changes nothing. Types that external_models.yaml
     declares are not relied on.
     """
-    if not model.columns or model.kind.is_view:
+    if not model.columns or not model.kind.is_stored:  # the columns of a query without a table are its own
         return meaning
     types = {column.name: column.type for column in model.columns}
     if not meaning.columns:  # the query's columns are not known, and the table has these, in this order

@@ -49,3 +49,13 @@ def test_a_setting_of_a_seed_loads_its_cells_again() -> None:
     )
 
     assert {name for name, change in change_of(before, after).items() if change.recomputed} == {"s.seed", "s.reader"}
+
+
+@pytest.mark.parametrize("kind", [Kind.VIEW, Kind.EMBEDDED])
+def test_a_query_that_becomes_a_table_has_its_declared_types_there_alone(kind: Kind) -> None:
+    typed = replace(model("s.part", "SELECT id FROM s.raw", kind), columns=(Column("id", "int"),))
+    raw, reader = external("s.raw", "id"), model("s.reader", "SELECT id FROM s.part")
+    query, table = (project(raw, part, reader) for part in (typed, replace(typed, kind=Kind.FULL)))
+
+    assert change_of(query, table)["s.reader"].recomputed
+    assert change_of(table, query)["s.reader"].recomputed
