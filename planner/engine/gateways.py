@@ -128,6 +128,9 @@ class Gateways:
     def schema(self, sql: str) -> tuple[Column, ...]:
         return self._own.schema(sql)
 
+    def table_columns(self, name: str) -> tuple[Column, ...]:
+        return self._own.table_columns(name)
+
     def reads(self, sql: str) -> frozenset[str] | None:
         return self._own.reads(sql)
 

@@ -391,6 +391,9 @@ class Engine(Protocol):
     def schema(self, sql: str) -> tuple[Column, ...]:
         """Return the columns that a query would return; run nothing."""
 
+    def table_columns(self, name: str) -> tuple[Column, ...]:
+        """Return the columns of a table or view; a CHAR, which `schema` calls a string, as CHAR(n)."""
+
     def reads(self, sql: str) -> frozenset[str] | None:
         """Return the names that Spark's own parser finds a query to read from: tables, CTEs, temporary views.
 

@@ -20,7 +20,7 @@ from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.known_meaning import remember_meaning
 from mergeplan.planner.snapshot.meaning import meaning_of, sort_columns
-from mergeplan.planner.snapshot.schedule_rows import as_of, embeds_dates
+from mergeplan.planner.snapshot.schedule_rows import as_of, embeds_dates, embeds_otherwise
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
 
 
@@ -194,12 +194,14 @@ def version_details(inputs: Inputs, model: Model, parents: Mapping[str, Decision
 
 
 def table_time(graph: Graph, model: Model) -> str:
-    """Return the time of a model's table as far as it decides rows beyond the model's settings; see `meaning_of`."""
-    if not model.kind.is_incremental:
-        return as_of(graph, model)
-    begin = first_day(graph, model)
-    size = model.batches.batch_size
-    return f"{begin} batches of {size}" if size and embeds_dates(graph, model) else begin
+    """Return the time of a model's table, and what it embeds, as far as they decide rows beyond the model's settings.
+
+    See `meaning_of`.
+    """
+    begin = first_day(graph, model) if model.kind.is_incremental else as_of(graph, model)
+    size = model.batches.batch_size if model.kind.is_incremental and embeds_dates(graph, model) else None
+    time = f"{begin} batches of {size}" if size else begin
+    return " ".join(filter(None, (time, *embeds_otherwise(graph, model))))
 
 
 def first_day(graph: Graph, model: Model) -> str:

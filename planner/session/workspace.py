@@ -19,7 +19,6 @@ from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.engine.gateways import Gateways
 from mergeplan.planner.engine.protocol import Connection, Engine
 from mergeplan.planner.engine.spark.catalog import is_embedded, is_running
-from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import LeaseHeld, QueryError, RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.kind import Kind
@@ -387,7 +386,7 @@ class Workspace:
         if self.project.catalogs.catalog_of(name) is None:
             return ()  # what applies the plan says which catalog is missing
         try:
-            return self.engine.schema(f"SELECT * FROM {quote_name(name)}")
+            return self.engine.table_columns(name)
         except QueryError:
             return ()  # not there yet: the query that reads it will say so when it is tried
 

@@ -120,10 +120,10 @@ def _seed_meaning(model: Model) -> Meaning:
     assert model.seed is not None
     cells = dict(model.seed.cells)
     names = [column.name for column in model.columns] or list(model.seed.header)
+    parts = ["stamp", model.stamp] if model.stamp else []
+    parts += [encode_text(model.statements.shaping)] if model.statements.shaping else []
     return Meaning(
-        _digest_parts(
-            "seed", str(model.seed.rows), *(["stamp", model.stamp] if model.stamp else []), *_spark_settings(model)
-        ),
+        _digest_parts("seed", str(model.seed.rows), *parts, *_spark_settings(model)),
         tuple((name, _digest_parts("cells", cells.get(name, model.seed.digest))) for name in names),
     )
 
@@ -181,7 +181,7 @@ def _apply_declared_types(model: Model, meaning: Meaning, stated_types: Mapping[
     Declaring the type that the query itself states (`stated_types`) changes nothing. Types that external_models.yaml
     declares are not relied on.
     """
-    if not model.columns or model.kind.is_view:
+    if not model.columns or not model.kind.is_stored:  # the columns of a query without a table are its own
         return meaning
     types = {column.name: column.type for column in model.columns}
     if not meaning.columns:  # the query's columns are not known, and the table has these, in this order

@@ -89,6 +89,20 @@ def embeds_dates(graph: Graph, model: Model) -> bool:
     return any(_names_date(graph, parent, ("@start_", "@end_")) for parent in _find_embedded_parents(graph, model))
 
 
+def embeds_otherwise(graph: Graph, model: Model) -> list[str]:
+    """Return the embedded models whose queries run in this one under other settings, or functions, than views of them.
+
+    A view of them keeps the settings of the session that created it.
+    """
+    waiting, names = _find_embedded_parents(graph, model), list[str]()
+    while waiting:
+        parent = waiting.pop()
+        waiting += [above for above in _find_embedded_parents(graph, parent) if above.name not in names]
+        if model.statements.shaping or model.settings != parent.settings:
+            names.append(parent.name)
+    return sorted({*names})
+
+
 def _find_embedded_parents(graph: Graph, model: Model) -> list[Model]:
     parents = (graph.models[name] for name in model.depends_on if name in graph.models)
     return [parent for parent in parents if parent.kind.is_embedded]

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from mergeplan.planner.apply.backfill.table_columns import apply_declared_columns
 from mergeplan.planner.apply.physical_tables import physical_table
 from mergeplan.planner.engine.protocol import Engine
-from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.model.table_format import TABLE_FORMATS
@@ -42,7 +41,7 @@ def external_columns(engine: Engine, snapshots: Iterable[Snapshot]) -> dict[str,
     columns: dict[str, tuple[Column, ...]] = {}
     for snapshot in snapshots:
         try:
-            columns[snapshot.table] = engine.schema(f"SELECT * FROM {quote_name(snapshot.name)}")
+            columns[snapshot.table] = engine.table_columns(snapshot.name)
         except QueryError:
             columns[snapshot.table] = snapshot.model.columns
     return columns

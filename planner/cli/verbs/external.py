@@ -10,7 +10,6 @@ from mergeplan.planner.cli.json_lines import JsonLines
 from mergeplan.planner.cli.output import output_option
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.contract.result import ResultLine
-from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.errors import ProjectError, QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.dbt_manifest import DbtTable, dbt_tables
@@ -81,7 +80,7 @@ def _look_up_columns(
             missing.append(name)
             continue
         try:
-            columns_by_table[name] = work.engine.schema(f"SELECT * FROM {quote_name(name)}")
+            columns_by_table[name] = work.engine.table_columns(name)
         except QueryError as error:
             if error.condition not in MISSING:
                 raise

@@ -5,12 +5,12 @@ some differences, so it is also given: which values are NULL (it skips them), ho
 together), which zero is negative, and a text as bytes (a collation would take other bytes for the same).
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
+from mergeplan.planner.engine.spark.type_text import char_type
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval
@@ -21,7 +21,6 @@ HALVES = ("a", "b")
 # A hash is summed in three parts of at most 22 bits: 2^41 rows do not overflow, and decimals would be slower.
 BITS = 22
 PARTS = 3
-_CHAR = re.compile(r"\bchar\(", re.IGNORECASE)
 # Types of which different values, and they alone, are different bytes to `xxhash64`.
 PLAIN = frozenset("boolean byte short integer long decimal date timestamp timestamp_ntz binary".split())
 
@@ -91,7 +90,7 @@ def build_content_query(
     """Return the query for these column sets, without those that have a missing or unhashable column."""
     fields = tuple(fields)
     types = {field.name.lower(): field.dataType for field in fields}
-    can = {field.name.lower() for field in fields if _is_hashable(field.dataType) and not _is_padded(field)}
+    can = {field.name.lower() for field in fields if _is_hashable(field.dataType) and not char_type(field)}
     return ContentQuery(table, types, tuple(names for names in dict.fromkeys(sets) if can.issuperset(names)), interval)
 
 
@@ -103,11 +102,6 @@ def _split_hash(name: str) -> tuple[str, ...]:
 
 def _join_parts(parts: Iterable[int]) -> int:
     return sum(part << BITS * index for index, part in enumerate(parts))
-
-
-def _is_padded(field: Any) -> bool:
-    """Return True for a `char`: its schema says `string`, but a reader's `c = 'a'` pads the 'a' as well."""
-    return bool(_CHAR.search(field.metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")))
 
 
 def _is_hashable(kind: Any) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from mergeplan.planner.engine.spark.errors import condition, is_spark
-from mergeplan.planner.engine.spark.quoting import quote_name
+from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.model.table_format import FILE_FORMATS
 
@@ -51,6 +51,7 @@ def describe_table(sessions: Sessions, name: str) -> Described | None:
         lines = sessions.run(f"DESCRIBE TABLE EXTENDED {quote_name(name)}").collect()
     except Exception as error:
         if condition(error) in NO_OBJECT:
+            is_listed_schema(sessions, name.rpartition(".")[0])
             return None
         raise
     titles = [line[0] for line in lines]
@@ -101,6 +102,18 @@ def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool
 
 def _create_schema(sessions: Sessions, schema: str) -> None:
     sessions.run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(schema)}")
+
+
+def is_listed_schema(sessions: Sessions, schema: str) -> bool:
+    """Return whether a schema exists; raise Spark's error if its catalog cannot list any.
+
+    A metastore whose disk was full finds none, and tables in it would count as dropped: there, to list schemas fails.
+    """
+    if has_schema(sessions, schema):
+        return True
+    catalog, _, name = schema.rpartition(".")
+    sessions.run(f"SHOW SCHEMAS{f' IN {quote_name(catalog)}' if catalog else ''} LIKE {literal(name)}").collect()
+    return False
 
 
 def has_schema(sessions: Sessions, schema: str) -> bool:

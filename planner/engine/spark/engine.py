@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from mergeplan.planner.engine.analysis import Analysis, PairResult
@@ -13,12 +14,13 @@ from mergeplan.planner.engine.spark.connect.project_proxy import ProjectProxy
 from mergeplan.planner.engine.spark.errors import is_spark, translate_error
 from mergeplan.planner.engine.spark.open_session import open_session
 from mergeplan.planner.engine.spark.process.java import profile_of
+from mergeplan.planner.engine.spark.quoting import quote_name
 from mergeplan.planner.engine.spark.scans import parse_relations
 from mergeplan.planner.engine.spark.session import EngineSession, Frame
 from mergeplan.planner.engine.spark.sessions import Sessions, wrap_query
 from mergeplan.planner.engine.spark.spark_catalog import SparkCatalog
 from mergeplan.planner.engine.spark.spark_tables import SparkTables
-from mergeplan.planner.engine.spark.type_text import type_text
+from mergeplan.planner.engine.spark.type_text import char_type, type_text
 from mergeplan.planner.engine.spark.typed_rows import fetch_rows
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
@@ -82,6 +84,14 @@ class SparkEngine:
     def schema(self, sql: str) -> tuple[Column, ...]:
         with self._sessions.statement(sql):
             return _frame_columns(self._sessions.query(sql))
+
+    def table_columns(self, name: str) -> tuple[Column, ...]:
+        sql = f"SELECT * FROM {quote_name(name)}"
+        with self._sessions.statement(sql):
+            frame = self._sessions.query(sql)
+            chars = map(char_type, frame.schema.fields)
+            columns = zip(_frame_columns(frame), chars, strict=True)
+            return tuple(replace(c, type=char) if char.startswith("char(") else c for c, char in columns)
 
     def reads(self, sql: str) -> frozenset[str] | None:
         with self._sessions.statement(sql):

@@ -4,7 +4,13 @@ import re
 from collections.abc import Sequence
 
 from mergeplan.planner.engine.protocol import Standing, Stands, ViewText
-from mergeplan.planner.engine.spark.described import NO_OBJECT, Described, create_in_schema, describe_table, has_schema
+from mergeplan.planner.engine.spark.described import (
+    NO_OBJECT,
+    Described,
+    create_in_schema,
+    describe_table,
+    is_listed_schema,
+)
 from mergeplan.planner.engine.spark.errors import condition, is_spark, replaces_views
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
@@ -165,9 +171,7 @@ class SparkCatalog:
         catalog = schema.rpartition(".")[0] or self._default_catalog()
         if catalog != SESSION_CATALOG:
             return self._objects_apart(catalog, schema)
-        if not has_schema(self._sessions, schema):
-            # A metastore whose disk was full finds no schema, and its tables would count as dropped: to list fails.
-            self._sessions.run(f"SHOW SCHEMAS IN {catalog} LIKE {literal(schema.rpartition('.')[2])}").collect()
+        if not is_listed_schema(self._sessions, schema):
             return frozenset()
         try:
             rows = self._sessions.run(f"SHOW TABLES IN {quote_name(schema)}").collect()

@@ -14,6 +14,7 @@ from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decisi
 from mergeplan.planner.plan.new_table import has_own_start, name_version, table_time
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.snapshot.known_meaning import is_alike, recall_meaning
+from mergeplan.planner.snapshot.schedule_rows import embeds_otherwise
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 
@@ -46,6 +47,8 @@ def _settled_by_parents(
     if not (_reads_the_same(inputs, old, parents) and is_begun_alike):
         return None
     if not all(is_alike(base[name], parent) for name, parent in parents.items()):
+        return None
+    if embeds_otherwise(inputs.graph, model) != embeds_otherwise(inputs.base_graph, old.model):
         return None
     read = {name: parent.fingerprint for name, parent in parents.items()}
     return Analysis(None, began, replace(old.fingerprint, parents=digest_parents(read)))

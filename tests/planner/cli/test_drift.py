@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mergeplan.planner.engine.spark import spark_catalog
+from mergeplan.planner.engine.spark import described
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.conftest import FORMAT
 from tests.planner.cli.conftest import TODAY, CommandLine
@@ -90,7 +90,7 @@ def test_a_metastore_whose_disk_was_full_finds_no_table_and_none_counts_as_dropp
     mergeplan, run = shop(**MODELS), engine._sessions.run
     tables = promote_all(mergeplan).values()
     held = mergeplan.state.intervals.load_timelines(tables)
-    monkeypatch.setattr(spark_catalog, "has_schema", lambda _sessions, _schema: False)
+    monkeypatch.setattr(described, "has_schema", lambda _sessions, _schema: False)
     monkeypatch.setattr(
         engine._sessions, "run", lambda sql: run("SELECT gone" if sql.startswith("SHOW SCHEMAS") else sql)
     )

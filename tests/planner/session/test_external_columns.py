@@ -99,3 +99,35 @@ def test_a_plan_without_changes_analyses_a_query_over_a_table_declared_in_part_o
         misses.append(_analyze_query.cache_info().misses)
 
     assert misses == [1, 0]
+
+
+@pytest.fixture
+def padded(session: Session, engine: SparkEngine) -> Session:
+    engine.fetch("CREATE TABLE raw.texts (id INT, c CHAR(5), v STRING) USING parquet")
+    engine.fetch("INSERT INTO raw.texts VALUES (1, 'ab', 'x')")
+    return session
+
+
+@pytest.mark.parametrize("declared", prove_rest(["", "- name: raw.texts\n  columns: {id: int, c: string}\n"]))
+def test_a_char_of_the_catalog_is_compared_as_one(
+    padded: Session, tmp_path: Path, engine: SparkEngine, declared: str
+) -> None:
+    """Spark pads the texts of two comparisons, and those of BETWEEN not; its schemas call a CHAR a string."""
+    before, after = ("c BETWEEN 'ab' AND 'ab'", "c >= 'ab' AND c <= 'ab'")
+    texts = (f"SELECT id FROM raw.texts WHERE {where}" for where in (before, after))
+
+    apply_edit(padded, tmp_path, declared, *texts)
+
+    assert engine.fetch("SELECT id FROM shop.m").rows == ((1,),)
+
+
+@pytest.mark.parametrize("type_", prove_rest(["VARCHAR(5)", "CHAR(5)"]))
+def test_a_kept_reader_of_a_declared_text_of_a_length_is_planned(padded: Session, tmp_path: Path, type_: str) -> None:
+    for name, text in {"c": "SELECT v AS c FROM raw.texts", "r": "SELECT c AS d FROM shop.c"}.items():
+        (tmp_path / f"models/{name}.sql").write_text(f"MODEL (name shop.{name}, kind FULL);\n{text}")
+    typed = tmp_path / "models/c.sql"
+    typed.write_text(typed.read_text().replace("FULL", f"FULL, columns (c {type_})"))
+    padded.plan("prod").apply()
+    (tmp_path / "models/r.sql").write_text("MODEL (name shop.r, kind FULL);\nSELECT q.c AS d FROM shop.c AS q")
+
+    assert [change.rule for change in padded.plan("prod").changes] == ["same-query"]

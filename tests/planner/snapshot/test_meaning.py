@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from mergeplan.planner.model.kind import Kind
-from mergeplan.planner.model.model import Column
+from mergeplan.planner.model.model import Column, Seed
+from mergeplan.planner.model.statement import Statement, Statements
 from tests.planner.building import change_of, external, model, project
 
 
@@ -21,3 +22,40 @@ def test_a_reader_is_computed_again_when_a_view_with_char_becomes_a_table(
 
     assert change_of(view, table)["s.reader"].recomputed == recomputed
     assert change_of(table, view)["s.reader"].recomputed == recomputed
+
+
+@pytest.mark.parametrize("top", ["s.part", "s.more"])
+@pytest.mark.parametrize(("setting", "recomputed"), [("spark.sql.ansi.enabled", True), ("", False)])
+def test_a_reader_with_settings_is_computed_again_when_an_embedded_query_becomes_a_view(
+    top: str, setting: str, recomputed: bool
+) -> None:
+    """A view keeps the settings under which it was created; an embedded query runs under those of its reader."""
+    statements = Statements((Statement(f"SET {setting} = false"),) if setting else ())
+    reader = replace(model("s.reader", f"SELECT d FROM {top}"), statements=statements)
+    more = model("s.more", "SELECT d FROM s.part", Kind.EMBEDDED)
+    parts = (model("s.part", "SELECT CAST(t AS DATE) AS d FROM s.raw", kind) for kind in (Kind.VIEW, Kind.EMBEDDED))
+    view, inlined = (project(external("s.raw", "t"), part, more, reader) for part in parts)
+
+    assert change_of(view, inlined)["s.reader"].recomputed == recomputed
+    assert change_of(inlined, view)["s.reader"].recomputed == recomputed
+
+
+def test_a_setting_of_a_seed_loads_its_cells_again() -> None:
+    """A time in a cell is one of the session's zone."""
+    seed = replace(model("s.seed", kind=Kind.SEED, columns="t"), seed=Seed("seed.csv", header=("t",), digest="1"))
+    zone = Statements((Statement("SET spark.sql.session.timeZone = Asia/Tokyo"),))
+    before, after = (
+        project(each, model("s.reader", "SELECT t FROM s.seed")) for each in (seed, replace(seed, statements=zone))
+    )
+
+    assert {name for name, change in change_of(before, after).items() if change.recomputed} == {"s.seed", "s.reader"}
+
+
+@pytest.mark.parametrize("kind", [Kind.VIEW, Kind.EMBEDDED])
+def test_a_query_that_becomes_a_table_has_its_declared_types_there_alone(kind: Kind) -> None:
+    typed = replace(model("s.part", "SELECT id FROM s.raw", kind), columns=(Column("id", "int"),))
+    raw, reader = external("s.raw", "id"), model("s.reader", "SELECT id FROM s.part")
+    query, table = (project(raw, part, reader) for part in (typed, replace(typed, kind=Kind.FULL)))
+
+    assert change_of(query, table)["s.reader"].recomputed
+    assert change_of(table, query)["s.reader"].recomputed

@@ -70,6 +70,7 @@ class PlanComparing:
         self._some = spark._jvm.scala.Some
         self._schema = spark._jvm.org.apache.spark.sql.types.StructType
         catalyst = spark._jvm.org.apache.spark.sql.catalyst
+        self._with_texts = catalyst.util.CharVarcharUtils.replaceCharVarcharWithStringInSchema
         none = _scala_object(spark._jvm.scala, "None")
         self._new_tracker = partial(catalyst.QueryPlanningTracker, none)
         self._project, self._join = catalyst.plans.logical.Project, catalyst.plans.logical.Join
@@ -150,7 +151,8 @@ class PlanComparing:
         return {str(batch.apply(index).ruleName()) for batch in rules for index in range(batch.length())}
 
     def _build_frame(self, schema: str) -> Any:
-        return self._java.internalCreateDataFrame(self._no_rows, self._schema.fromDDL(schema), False)
+        fields = self._with_texts(self._schema.fromDDL(schema))  # a CHAR is a text that is padded
+        return self._java.internalCreateDataFrame(self._no_rows, fields, False)
 
     def _analyze_query(self, sql: str) -> Any:
         """Return the analysed plan of a query; a text that is a command is refused, and nothing is run."""

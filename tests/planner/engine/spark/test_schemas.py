@@ -9,6 +9,7 @@ import pytest
 from mergeplan.planner.engine.protocol import Stands, ViewText
 from mergeplan.planner.engine.spark import described
 from mergeplan.planner.engine.spark.engine import SparkEngine
+from mergeplan.planner.errors import QueryError
 
 
 @pytest.fixture(name="errors")
@@ -51,3 +52,18 @@ def test_a_schema_that_was_dropped_meanwhile_is_created_again(engine: SparkEngin
 
     assert engine.catalog.swap_view(ViewText("shop.v", "SELECT 2 AS a", stands=Stands.NOTHING))
     assert engine.fetch("SELECT a FROM shop.v").rows == ((2,),)
+
+
+def test_no_table_counts_as_dropped_while_no_schema_can_be_listed(
+    engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So is a metastore whose disk was full: it finds nothing, and reports no error of its own."""
+    run = engine._sessions.run
+    monkeypatch.setattr(described, "has_schema", lambda _sessions, _schema: False)
+    monkeypatch.setattr(
+        engine._sessions, "run", lambda sql: run("SELECT gone" if sql.startswith("SHOW SCHEMAS") else sql)
+    )
+
+    for ask in (engine.tables.drop, engine.catalog.standing, engine.tables.last_write):
+        with pytest.raises(QueryError, match="gone"):
+            ask("shop.t")
