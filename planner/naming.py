@@ -199,10 +199,7 @@ class Naming:
         return qualify_table(catalog, physical, full)
 
     def placement(self, model: str) -> str:
-        """Return the part of a physical table's name that the project's settings determine; '' by default.
-
-        It is part of the version, so that one version is one table.
-        """
+        """Return the part of a table's name that settings determine ('' by default); it is part of the version."""
         schema = _first_match(self.schemas, parts_of(model)[1])
         return f"{schema}/{self.convention}" if schema or self.convention is not Convention.SCHEMA_AND_TABLE else ""
 

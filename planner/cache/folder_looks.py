@@ -1,7 +1,4 @@
-"""How the files of a folder look, without reading them: while all look the same, all say the same.
-
-A file that was edited within moments of being looked at is read too: a second edit may have fallen in the same tick.
-"""
+"""How the files of a folder look, unread; one that was edited moments ago is read too: it may be edited again."""
 
 from __future__ import annotations
 

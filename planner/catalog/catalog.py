@@ -65,10 +65,7 @@ class CatalogTest:
 
 @dataclass(frozen=True)
 class DeployedTable:
-    """The table of a model that an environment shows, with the time that it holds and the time that a run would fill.
-
-    `current` is False when the file has been edited since: the page of the model then shows more than the environment.
-    """
+    """The table that an environment shows of a model; `current` is False if the file has been edited since."""
 
     view: str  # '' for a model without a view
     table: str

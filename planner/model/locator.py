@@ -14,10 +14,7 @@ from mergeplan.planner.errors import Place
 
 @dataclass(frozen=True)
 class Locator:
-    """An identifier (`column` or `schema.table`) in a model's text: in the query, or else in the block.
-
-    Comments and quoted texts are not searched. If it does not occur, its place is that of the block.
-    """
+    """An identifier in a model's text, outside of comments and strings; if there is none, the place of its block."""
 
     block: Place
     text: str = field(repr=False)

@@ -86,10 +86,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class DbtVersions:
-    """The additional settings of a dbt snapshot: the columns that it adds, and the end of a version in force.
-
-    `since` is the query's column with the begin of a version, '' for the moment of the run.
-    """
+    """The settings of a dbt snapshot; `since` is the column with the begin of a version, '' for the run's moment."""
 
     since: str = ""
     scd_id: str = "dbt_scd_id"

@@ -19,10 +19,7 @@ FOLDER_TYPES = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigi
 
 
 def order_columns(model: Model, columns: Iterable[str], types: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the columns of a model's query and kind in the order of its table.
-
-    A column whose type is not in `types` counts as one that can name a folder.
-    """
+    """Return the columns of a model in its table's order; one without a type in `types` may name a folder."""
     names = tuple(columns)
     if is_in_query_order(model):
         return names

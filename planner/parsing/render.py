@@ -49,10 +49,7 @@ def render_model(
 def query_of(
     model: Model, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> str:
-    """Return the model's query as it runs, with each `@name` replaced by its value in `values`.
-
-    It is the query's own text or, if that is not Spark SQL, the SQL that is generated from its tree.
-    """
+    """Return the model's query as it runs, with `values` for each `@name`: its own text, or one made of its tree."""
     if not model.written.text:
         return spark_text(render_tree(model.sql, tables, embedded_models, values))
     return text_over(model.written.text, tables, embedded_models, values)
@@ -72,10 +69,7 @@ def text_over(
 def locate_error(
     model: Model, tables: Mapping[str, str], embedded_models: Mapping[str, Model], line: int, column: int
 ) -> Place | None:
-    """Return the place in the model's file of an error that Spark found at a line and column, or None.
-
-    The line and column refer to the result of `render_model` without an interval.
-    """
+    """Return the place in a model's file of an error at a line and column of its rendered query, or None."""
     if not model.written.text or not line:
         return None
     values = dates(None, _EPOCH)
@@ -114,10 +108,7 @@ def render_audit(
     execution: datetime,
     rows: str = "",
 ) -> str:
-    """Return the SELECT of failing rows in Spark SQL over physical tables, with an interval's dates.
-
-    `rows` is the query for `@this_model`.
-    """
+    """Return the SELECT of failing rows over physical tables, with an interval's dates and `rows` of the model."""
     values = dates(interval, execution)
     values |= {name: fill_values(tree.copy(), values) for name, tree in audit.arguments.items()}
     if audit.text:
@@ -159,10 +150,7 @@ def stage_statements(
     tables: Mapping[str, str],
     embedded_models: Mapping[str, Model],
 ) -> tuple[str, ...]:
-    """Return the statements of a stage in Spark SQL, with the values of dates.
-
-    `this` is the table or view that replaces `@this_model`.
-    """
+    """Return the statements of a stage in Spark SQL, with `this` for `@this_model` and the values of dates."""
     replacements = {name: value.sql("spark") for name, value in values.items()} | {"this_model": this}
 
     def text(match: re.Match[str]) -> str:

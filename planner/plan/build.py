@@ -444,10 +444,7 @@ def _shared_tables(target: Environment, base: Environment) -> frozenset[str]:
 def _find_unused_overrides(
     overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...], shared: frozenset[str]
 ) -> tuple[Override, ...]:
-    """Return the overrides of changes that are others now, and the restatements that ended.
-
-    A restatement of which the environment shows the base's table was merged, or has ended in an earlier plan.
-    """
+    """Return the overrides of changes that are others now, and the restatements that were merged or ended."""
     used_models = {override.model for override in used}
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - used_models
     return tuple(

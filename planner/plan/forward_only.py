@@ -190,10 +190,7 @@ def _rows_kept(model: Model, since: datetime | None) -> str:
 
 
 def going_on(old: Snapshot, new: Snapshot, table_state: Loaded, request: ForwardOnly) -> Forward:
-    """Return how the table of a forward-only change continues.
-
-    It keeps all rows of the old one, or those before the effective date.
-    """
+    """Return how the table of a forward-only change continues: with all old rows, or those before a date."""
     model = new.model
 
     def policy(own: str, allowed_names: tuple[str, ...]) -> str:
@@ -256,10 +253,7 @@ def blocker_of(model: Model, finding: Finding) -> Blocker:
 def merge_columns(
     before: tuple[Column, ...], after: tuple[Column, ...], destructive: str, additive: str
 ) -> tuple[Column, ...]:
-    """Return the columns of a table that keeps another one's rows.
-
-    These are the columns of the new query, and the old ones where a model says `ignore`.
-    """
+    """Return the columns of a table that keeps another's rows: the query's, and old ones where a model ignores."""
     old = {column.name: column for column in before}
     merged = []
     for column in after:

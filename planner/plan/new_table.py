@@ -54,10 +54,7 @@ def shape_of(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -
 
 
 def as_keyed(parents: Mapping[str, Parent], old: Snapshot, sql: str, memory: ShapeMemory) -> Mapping[str, Parent]:
-    """Return a query's parents with the keys by which its model was judged, as far as these still hold.
-
-    A query that takes no rows by an order is judged by no keys.
-    """
+    """Return a query's parents with the keys by which it was judged; without an order it is judged by none."""
     if not traits_of(sql, memory).by_order:
         return parents
     relied = dict(old.meaning.relies) if old.meaning else {}
@@ -119,10 +116,7 @@ def assign_refuted_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, D
 
 
 def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
-    """Return the snapshot of an empty table if the request wants one and no environment shows the whole table.
-
-    An empty table differs from that of the same query with rows, and must never be taken for it.
-    """
+    """Return the snapshot of an empty table if the request wants one and no environment shows the whole table."""
     if not inputs.empty or not fresh.kind.is_stored or fresh.meaning is None or fresh.table in inputs.loaded.complete:
         return fresh
     return name_version(inputs, replace(fresh, meaning=_empty_meaning(fresh.meaning)), parents)

@@ -24,10 +24,7 @@ SINCE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class PreviewStage:
-    """An environment beside prod for which previews are built.
-
-    `loaded` is what tables hold, `window` the requested time, and `filled` says whether previews are filled at all.
-    """
+    """An environment beside prod for previews: what tables hold, the `window`, and whether any are `filled`."""
 
     environment: str
     loaded: Loaded
@@ -39,10 +36,7 @@ class PreviewStage:
 def build_previews(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], stage: PreviewStage
 ) -> tuple[dict[str, Snapshot], tuple[Change, ...]]:
-    """Return the environment's snapshots and changes with previews.
-
-    Previews replace the tables that forward-only changes keep, and all tables that would be computed from those.
-    """
+    """Return the snapshots and changes with previews of what forward-only changes keep, and of what reads that."""
     # A model with a preview moves its readers too: rows of a preview must not reach a table that prod gets.
     shown, whole = dict(snapshots), set[str]()
     by_name = {change.name: change for change in changes}

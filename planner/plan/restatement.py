@@ -143,10 +143,7 @@ def _why_not(model: Model, is_prods: bool) -> str:
 
 
 def interval_in_window(model: Model, window: Window | Days) -> Timeline:
-    """Return the time of a model in a window, in whole units of the model.
-
-    A model that is computed as a whole gets all time, and one that reads itself all time from the start on.
-    """
+    """Return the time of a model in a window: all of it if computed as a whole, up to now if it reads itself."""
     if not model.kind.is_by_time:
         return ALL_TIME
     start = model.cron.cut(window.start) if window.start else ALL_TIME[0].start
@@ -182,10 +179,7 @@ def time_to_restate(
     window: Window,
     restated_names: Collection[str],
 ) -> Mapping[str, Timeline]:
-    """Return, by model, the time to recompute, for models that have any.
-
-    It is the window's time, from the model's start up to its last cron tick, and never past what its parents hold.
-    """
+    """Return the time to recompute by model: the window's, within the model's own and what its parents hold."""
     times: dict[str, Timeline] = {}
     frontiers = Frontiers(graph, window)
     model_windows = windows_by_model(graph, restated_names, window)
@@ -255,7 +249,6 @@ def find_outdated_tables(
 
 
 def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:
-    """Return these models and all that read them through any version of any model."""
     # A reader of long ago may no longer read the model; its table is still there and could be promoted again.
     edges: dict[str, set[str]] = {}
     shown = [snapshot for _, _, snapshots in past.maps for snapshot in snapshots.values()]
@@ -296,10 +289,7 @@ def find_overtaken_time(
 def _find_overtaken_builds(
     due_times: Mapping[str, Timeline], past: Past, timelines: Mapping[str, Timeline]
 ) -> Iterator[tuple[str, Timeline]]:
-    """Yield overtaken time by table, for tables that no environment shows: an apply that failed leaves them.
-
-    No record says from which tables they were computed. The due time of every model counts for them.
-    """
+    """Yield overtaken time of tables that no environment shows, such as those that a failed apply leaves."""
     time = merge_intervals(interval for timeline in due_times.values() for interval in timeline)
     ahead = {table: held for table in past.built if intersect_intervals(held := timelines.get(table, ()), time)}
     names = _downstream_by_name(past, due_times) if ahead else frozenset[str]()

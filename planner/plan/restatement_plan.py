@@ -1,6 +1,6 @@
 """Plans of restatements: the environment as it is, with some of its tables recomputed."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from mergeplan.planner.errors import RequestError
@@ -45,7 +45,10 @@ def build_restatement(
     inner = graph_of({name: snapshot.model for name, snapshot in shown.items()})
     restated = time_to_restate(inner, shown, table_state, window, names)
     if not restated:
-        raise RequestError(_nothing_message(chosen, names, left_out, window), hint=_restatement_hint(left_out))
+        raise RequestError(
+            _nothing_message(chosen, names, left_out, window),
+            hint="" if left_out else "`mergeplan dag` shows who reads whom.",
+        )
     forgets, touched = find_outdated_tables(environment, past, restated, chosen, window)
     # planned as if the forgotten time were gone already, for by the time that anything is computed it will be
     changes = tuple(
@@ -56,7 +59,10 @@ def build_restatement(
         for name in inner.order
         if name in restated
     )
-    plan = build_backfill_plan(environment, inner, changes, Loaded(_subtract_forgotten(table_state, forgets)), window)
+    timelines = {
+        table: subtract_intervals(timeline, forgets.get(table, ())) for table, timeline in table_state.timelines.items()
+    }
+    plan = build_backfill_plan(environment, inner, changes, Loaded(timelines), window)
     return replace(plan, restatement=Restatement(forgets, left_out, touched))
 
 
@@ -67,12 +73,6 @@ def _add_due_lookback(
     model, held_time = snapshot.model, table_state.timeline_of(snapshot)
     due_time, begin = subtract_intervals(time, held_time), whole_start(graph, model, window)
     return merge_intervals((*time, *extend_lookback(model, due_time, held_time, model.batches.lookback, begin)))
-
-
-def _subtract_forgotten(table_state: Loaded, forgets: Mapping[str, Timeline]) -> dict[str, Timeline]:
-    return {
-        table: subtract_intervals(timeline, forgets.get(table, ())) for table, timeline in table_state.timelines.items()
-    }
 
 
 def _restatement_reason(graph: Graph, name: str, chosen_names: Collection[str], restated_names: Collection[str]) -> str:
@@ -111,7 +111,3 @@ def _nothing_message(
         return f"Nothing can be restated: {reasons}." if reasons else f"Nothing is computed from {chosen_text}."
     bounds = [f" {word} {at:%Y-%m-%d}" for word, at in (("from", window.start), ("up to", window.end)) if at]
     return f"Nothing is to be restated{' and'.join(bounds)}: no table of these models has rows of that time."
-
-
-def _restatement_hint(left_out_models: tuple[LeftOut, ...]) -> str:
-    return "" if left_out_models else "`mergeplan dag` shows who reads whom."

@@ -108,10 +108,7 @@ class Frontiers:
 def schedule_changes(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded, window: Window
 ) -> tuple[Change, ...]:
-    """Return the changes with the time that their tables need and lack.
-
-    No table is filled past what its parents hold: see `Frontiers`.
-    """
+    """Return the changes with the time that their tables need and lack, within what their parents hold."""
     by_name = {change.name: change for change in changes}
     concerned_names = by_name.keys() | graph.upstream(by_name)
     frontiers = Frontiers(graph, window)
@@ -223,10 +220,7 @@ def _table_end(
 
 
 def _is_rescheduled(old: Model, new: Model, window: Window) -> bool:
-    """Return True if an edit moves the end of the time that a table needs.
-
-    If the end of a table moves with the clock, a run fills its intervals.
-    """
+    """Return True if an edit moves the end of the time that a table needs, unless a run fills its intervals."""
     end, is_moved = new.schedule.end, old.schedule.end != new.schedule.end
     if new.kind.is_incremental:
         return is_moved and end is not None and end <= window.due(new)
@@ -280,10 +274,7 @@ def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
 
 
 def contiguous_end(held_time: Timeline, start: datetime) -> datetime:
-    """Return up to where a table holds all time since its start; EPOCH if it holds nothing or begins later.
-
-    Nothing may be computed from it past a hole: time that is being restated, or whose audit failed.
-    """
+    """Return up to where a table holds all time since its start, or EPOCH; nothing is computed past a hole."""
     return next((interval.end for interval in held_time if interval.start <= start <= interval.end), EPOCH)
 
 

@@ -46,10 +46,7 @@ class CreateStage:
 
 @dataclass(frozen=True)
 class BackfillTask:
-    """The rows that one table lacks; a view with audits has the task to run these.
-
-    `missing` is as the plan saw it: a restated or late interval may be loaded already.
-    """
+    """The rows that a table lacks by the plan (a run may have loaded them since), or a view's audits to run."""
 
     snapshot: Snapshot
     missing: Timeline

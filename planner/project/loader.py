@@ -1,7 +1,4 @@
-"""Loads a Project from a folder: config.yaml, models/, seeds/, audits/, tests/, external_models.yaml, each read once.
-
-The errors of all files are reported at once. Nothing is written.
-"""
+"""Loads a Project from a folder: each file is read once, all errors are reported at once, nothing is written."""
 
 from __future__ import annotations
 
@@ -76,10 +73,7 @@ if TYPE_CHECKING:  # what reads dbt's projects is imported for those alone
 
 @dataclass(frozen=True)
 class Project:
-    """The content of a project's folder.
-
-    `models` and `audits` are by name; `files` is a hash over all that was read.
-    """
+    """The content of a project's folder: `models` and `audits` by name; `files` is a hash of all that was read."""
 
     root: Path
     config: Config
@@ -225,7 +219,6 @@ def load_config(root: Path, gateway: str | None = None, options: LoadOptions = L
 
 
 def _choose_gateway(config: Config, wanted: str | None) -> str:
-    """Return the requested gateway, or else the project's default; raise RequestError if it does not exist."""
     chosen = wanted or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -235,7 +228,6 @@ def _choose_gateway(config: Config, wanted: str | None) -> str:
 def _open_defaults(
     reading: Folder, config: Config, gateway: str, document: Document, now: datetime
 ) -> tuple[Catalogs, Defaults]:
-    """Return the gateway's catalogs and the defaults of every file, without Python macros."""
     catalogs = _gateway_catalogs(reading, config, gateway)
     defaults = read_defaults(config, gateway, document, now, catalogs.default)
     return catalogs, replace(
@@ -271,7 +263,6 @@ def _check_models(
 
 
 def _open_dbt(reading: Folder, config: Config, gateway: str, options: LoadOptions) -> DbtFolder:
-    """Return a dbt project as a folder of mergeplan."""
     from mergeplan.planner.project.dbt.answers import Answers
     from mergeplan.planner.project.dbt.compile import compile_dbt, describe_target
     from mergeplan.planner.project.dbt.folder import DbtFolder
@@ -323,7 +314,6 @@ def override_variables(project: Project, model: Model, variables: Mapping[str, S
 def _under_settings(
     reading: Folder, refusing: Refusing, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
-    """Return the models with the settings of the Spark that computes them, if these change results."""
     settings: dict[str, GatewaySettings] = {}
 
     def read(gateway: str) -> None:
@@ -364,17 +354,13 @@ def _read_tests(
     defaults: Defaults,
     refused: RefusedModels,
 ) -> tuple[tuple[UnitTest, ...], RefusedModels]:
-    """Return the unit tests, and the refusals with the tests of unknown models.
-
-    Under `strict` these tests make the project fail.
-    """
+    """Return the unit tests, and the refusals with the tests of unknown models, which are errors under `strict`."""
     unknown: list[ProjectError] = reading.errors if refusing.strict else []
     tests = tuple(read_unit_tests(reading, config, models, defaults, refused, unknown.append))
     return tests, refused if refusing.strict else refused.and_tests(unknown)
 
 
 def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:
-    """Return the path and text of the settings file that a connection names, if there is one."""
     path = Path(connection.config_dir) / DEFAULTS_FILE if connection.config_dir else None
     if path is None or not path.is_file():
         return None

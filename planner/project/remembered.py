@@ -154,7 +154,6 @@ class Remembered:
         return self._indexed.get(path) == file_hash
 
     def _read_model(self, file: File, parse: Callable[[], Said], number: int, text_digest: str) -> Model:
-        """Return the model of a file with this number; raise ProjectError if the file is another one by now."""
         last_file, lines = self._last_lines
         if last_file != file:
             lines = (self._texts.get(self._entry_key(*file)) or "").split("\n")[1:]
@@ -206,10 +205,7 @@ class Remembered:
 
 
 def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> Remembered:
-    """Return the entries for files that are read with these defaults.
-
-    `shared_settings` is what config.yaml gives every model, as text, with its environment variables filled in.
-    """
+    """Return the entries for files that are read with these defaults and the settings of config.yaml."""
     inputs = (
         defaults.infer_names,
         defaults.variables,
@@ -240,10 +236,7 @@ def prefetch_files(reading: Folder, file_cache: Remembered, defaults: Defaults, 
 
 
 def read_ahead(reading: Folder, file_cache: Remembered, defaults: Defaults, names: Sequence[str], parse: Parse) -> None:
-    """Parse files that are not cached on all processors, if they are many, and add what can be cached.
-
-    A file that needs another one, or the project's code, is left to `load_file`, as is one that is wrong.
-    """
+    """Parse many files on all processors, and add what can be cached; leave wrong ones to `load_file`."""
     new_names = [
         name for name in names if name in reading.hashes and not file_cache.has_entry((name, reading.hashes[name]))
     ]

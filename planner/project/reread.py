@@ -75,7 +75,6 @@ def _read_models(project: Project, others: Mapping[str, Model], path: str, text:
 
 
 def _complete_model(project: Project, model: Model) -> Model:
-    """Return the model as loading completes it: checked, with its audits, settings and table format."""
     for call in model.checks.audits:
         check_call(call, project.audits, model.locate(call.name, in_block=True))
     check_ignored(model, {rule.name: rule for rule in project.rules.own})
@@ -83,7 +82,8 @@ def _complete_model(project: Project, model: Model) -> Model:
     audits: Mapping[str, Audit] = project.audits
     model = attach_audits(model, audits)
     model = replace(model, settings=_copy_settings(project, model))
-    if _sets_zone(model) or any("timezone" in key.lower() for key, _ in model.settings):
+    sets_zone = any("zone" in statement.head.lower() for statement in model.statements.around)
+    if sets_zone or any("timezone" in key.lower() for key, _ in model.settings):
         raise NeedsLoad  # the file of the settings is needed to say whether the model can be computed so
     naming = naming_of(project.config, project.catalogs.in_spark)
     return apply_catalog(model, project.catalogs, naming)
@@ -101,10 +101,6 @@ def _copy_settings(project: Project, model: Model) -> tuple[tuple[str, str], ...
     if similar_model is None or similar_model.kind.has_query != model.kind.has_query:
         raise NeedsLoad
     return similar_model.settings
-
-
-def _sets_zone(model: Model) -> bool:
-    return any("zone" in statement.head.lower() for statement in model.statements.around)
 
 
 def _check_askers(before: Project, now: Project, graph: Graph, names: set[str]) -> None:

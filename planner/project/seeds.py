@@ -1,7 +1,4 @@
-"""Read seed files: CSV as rows of strings.
-
-The header is checked against the declared columns; the content is one hash per column.
-"""
+"""Read seed files: rows of strings, a header checked against the declared columns, and one hash per column."""
 
 import codecs
 import csv
@@ -37,10 +34,7 @@ _OFFSET = re.compile(r"(?P<moment>.*?\d:\d\d(:\d\d)?)(?P<fraction>\.\d+)?\s*(Z|[
 
 
 def load_seed(root: Path, model: Model) -> Model:
-    """Return the model with its seed's header and hashes, and with inferred column types if none are declared.
-
-    Raise ProjectError if the file is missing, ragged, badly encoded, or lacks a declared column.
-    """
+    """Return the model with its seed's header, hashes and inferred types; raise ProjectError for a broken file."""
     assert model.seed is not None
     records = _read_records(root, model, model.locate("path", in_block=True))
     header = tuple(str(cell) for cell in next(records))
@@ -96,10 +90,7 @@ def read_seed(root: Path, model: Model, columns: tuple[str, ...] = ()) -> Iterat
 
 
 def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells]:
-    """Yield the header in lower case, then each row with NULLs.
-
-    Blank lines are left out; in a seed of dbt they are rows of NULLs, as for dbt.
-    """
+    """Yield the header in lower case, then each row with NULLs; blank lines are rows in a seed of dbt only."""
     assert model.seed is not None
     seed = model.seed
     path = root / seed.path
@@ -175,10 +166,7 @@ def _narrow_types(fits: list[set[str]], row: Cells) -> None:
 
 
 def _column_type(fit: set[str]) -> str:
-    """Return the type of a column whose cells all fit these types.
-
-    An integer out of range is text: as a double it would be another number.
-    """
+    """Return the type of a column whose cells fit these types; an integer out of range is text, not a double."""
     if "whole" in fit and "bigint" not in fit:
         return "string"
     return next((kind for kind, _ in _INFERRED if kind in fit), "string")
@@ -202,14 +190,6 @@ def cell_reader(seed: Seed, type_: str) -> CellReader:
     return lambda cell: None if cell.strip().lower() in nulls else read(cell)
 
 
-def _read_whole(cell: str) -> str:
-    return cell if _PLAIN.fullmatch(cell) else _read_decimal(cell)
-
-
-def _read_fraction(cell: str) -> str:
-    return cell if _PLAIN_FRACTION.fullmatch(cell) else _read_decimal(cell)
-
-
 def _read_decimal(cell: str) -> str:
     """Return a number as agate reads it: without a percent sign, currencies, and commas between thousands."""
     text = cell.strip().strip("%")
@@ -223,10 +203,6 @@ def _read_decimal(cell: str) -> str:
     return f"{number:f}" if number % 1 else str(int(number))
 
 
-def _read_boolean(cell: str) -> str:
-    return cell.replace(",", "").strip()
-
-
 def _read_moment(cell: str) -> str:
     """Return a moment as dbt-spark sends it: without its offset from UTC, in milliseconds."""
     match = _OFFSET.fullmatch(cell.strip())
@@ -234,8 +210,8 @@ def _read_moment(cell: str) -> str:
 
 
 _DBT_READERS: dict[str, Callable[[str], str]] = {
-    "bigint": _read_whole,
-    "double": _read_fraction,
-    "boolean": _read_boolean,
+    "bigint": lambda cell: cell if _PLAIN.fullmatch(cell) else _read_decimal(cell),
+    "double": lambda cell: cell if _PLAIN_FRACTION.fullmatch(cell) else _read_decimal(cell),
+    "boolean": lambda cell: cell.replace(",", "").strip(),
     "timestamp": _read_moment,
 }

@@ -69,7 +69,6 @@ def _load_tests(reading: Folder, name: str, around: Surroundings) -> tuple[UnitT
 
 
 def _test_file(reading: Folder, path: str, test: str) -> str:
-    """Return a file that a test names, from the project's folder or its own; raise ProjectError if there is none."""
     for folder in (reading.root, (reading.root / test).parent):
         target = (folder / path).resolve()
         if target.is_file() and target.is_relative_to(reading.root):

@@ -56,10 +56,7 @@ RULED = frozenset((TIME_ZONE,))
 
 
 def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", memory: ShapeMemory = NO_MEMORY) -> Shape:
-    """Return the shape of a Spark query over these parents; a parent that is not given has unknown columns.
-
-    With a time column, the query loads a table by time interval.
-    """
+    """Return the shape of a Spark query over these parents; with a time column, it loads a table by interval."""
     traits = traits_of(sql, memory)
     narrowed = not traits.unnamed
     narrowed_parents = narrow_parents(sql, parents) if narrowed else parents
@@ -192,10 +189,7 @@ def _has_star(sql: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def names_with_capitals(sql: str) -> Mapping[str, str]:
-    """Return each output with a capital in its name: the name in lower case, and as it is written.
-
-    A star returns the names of queries below it: any name of the text may be one of them.
-    """
+    """Return the outputs with capitals by their lower-case name; a star may return any name of the text."""
     try:
         tree = tree_of(sql)
     except FAILURES:
@@ -389,10 +383,7 @@ def _find_relied_keys(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tu
 def _opaque_shape(
     tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], obstacle: str, *, by_day: bool
 ) -> Shape:
-    """Return the shape of a query that an `obstacle` makes untranslatable.
-
-    Everything that it reads counts for every output.
-    """
+    """Return the shape of an untranslatable query: all that it reads counts for every output."""
     reads = {name: Reads(every=True) for name in parents}
     unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
     own_volatile = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())

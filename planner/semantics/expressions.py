@@ -133,10 +133,7 @@ class _Expression:
         return (self.scope.provenance.values_trace,) if self.scope.provenance else ()
 
     def _rounding_parts(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
-        """Return what a floating point aggregate depends on besides its arguments.
-
-        This is an explicit order of the query or of a view.
-        """
+        """Return the explicit order, of the query or a view, that decides how a floating point aggregate rounds."""
         exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
         a_list = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # sorted at once, or non-deterministic anyway
         if exact or a_list or is_orderless(node) or self.scope.provenance is None:
@@ -170,7 +167,9 @@ class _Expression:
             case exp.Window():
                 return self._translate_window(node)
             case exp.Lambda():
-                return self._translate_lambda(node)
+                names = tuple(variable.name.lower() for variable in node.expressions)
+                inside = replace(self, variables=(*self.variables, *names))
+                return Term("lambda", (str(len(names)), inside.value(node.this), *node.meta.get(NAMES, ())))
             case exp.Exists() if not isinstance(node.this, exp.Query):
                 return self._build_term(node)  # of an array
             case exp.Subquery() | exp.Exists() | exp.In():
@@ -330,11 +329,6 @@ class _Expression:
         depth = len(self.variables) - 1 - self.variables[::-1].index(name)
         return Term("variable", (str(depth),))
 
-    def _translate_lambda(self, node: exp.Lambda) -> Value:
-        names = tuple(variable.name.lower() for variable in node.expressions)
-        inside = replace(self, variables=(*self.variables, *names))
-        return Term("lambda", (str(len(names)), inside.value(node.this), *node.meta.get(NAMES, ())))
-
     def _translate_window(self, node: exp.Window) -> Value:
         if name := node.args.get("alias"):
             named = self.windows.get(name.name.lower())
@@ -352,7 +346,6 @@ class _Expression:
         return Term("window", (self._window_function(node.this), partition, ordered, frame, ROWS))
 
     def _window_function(self, node: exp.Expr) -> Value:
-        """Return the function of a window, which does not aggregate rows of the query."""
         if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls)):
             return Term(type(node).__name__, (self._window_function(node.this),))
         if isinstance(node, exp.Filter):

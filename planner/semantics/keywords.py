@@ -27,10 +27,7 @@ _BEHIND_OUTPUTS = (exp.Having, exp.Qualify, exp.Order, exp.Sort, exp.Cluster, ex
 
 
 def bare_as_columns(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens with `current_date` as a name if no parenthesis follows.
-
-    The parser would call the function, even beside a column of that name.
-    """
+    """Return the tokens with `current_date` as a name if no parenthesis follows, or the parser would call it."""
     return [
         Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
         if token.token_type in _TOKENS and (next_token is None or next_token.token_type is not TokenType.L_PAREN)
@@ -69,10 +66,7 @@ class _ColumnNames:
         self.open: set[str] = set()  # CTEs whose columns are being looked for: a recursive one reads itself
 
     def has(self, node: exp.Expr) -> bool | None:
-        """Return True if a name is a column of the query around it, False if it is not, None in doubt.
-
-        Neither an output nor a column of an outer query takes precedence over the function.
-        """
+        """Return True if a name is a column of the tables around it, False if it is not, None in doubt."""
         name, select = node.name.lower(), node.find_ancestor(exp.Select, exp.SetOperation)
         if not isinstance(select, exp.Select):
             return None

@@ -1,7 +1,4 @@
-"""The parts of a table that a query's analysis depends on: only those that the query can mean.
-
-A column that no name in the query can mean changes nothing: a parent that gains one causes no new analysis.
-"""
+"""The parts of a table that a query's analysis depends on: only those that the query can mean."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,10 +10,7 @@ from mergeplan.planner.semantics.query.unique import Keys
 
 @dataclass(frozen=True)
 class Parent:
-    """The known properties of a table that a query reads: its columns, None if unknown.
-
-    `volatile` are non-deterministic columns of a view, which may differ each time they are read.
-    """
+    """What a query knows of a table: its columns, None if unknown, and the non-deterministic ones of a view."""
 
     columns: tuple[str, ...] | None
     volatile: frozenset[str] = frozenset()

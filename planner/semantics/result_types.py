@@ -56,10 +56,7 @@ def is_null(value: Part) -> bool:
 
 
 def common_type(types: Iterable[str | None]) -> str | None:
-    """Return the type that Spark uses for values of several types in one column, or None if it is uncertain.
-
-    For other types, Spark merges more than their names, or decides by its settings.
-    """
+    """Return the type that Spark uses for values of several types in one column, or None if it is uncertain."""
     different = set(types)
     if len(different) == 1:
         (type_,) = different
@@ -99,7 +96,9 @@ def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | No
     if term.op in _OF_ALL:
         return _merge_value_types(values, type_of)
     if term.op == "Div":
-        return _quotient_type(types)
+        # double, unless a decimal is divided by a decimal or a whole number
+        is_double = set(types) <= _NUMBERS or ("double" in types and common_type(types) == "double")
+        return "double" if types and is_double else None
     if term.op in _ARITHMETIC:
         return _arithmetic_type(term.op, values, types)
     if term.op in _UNCHANGED and len(types) == 1:
@@ -112,12 +111,6 @@ def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | No
     if term.op in _OF_STRINGS:
         return "string" if _is_of_string(term, type_of) else None
     return None
-
-
-def _quotient_type(types: list[str | None]) -> str | None:
-    """Return the type of a division: double, unless a decimal is divided by a decimal or a whole number."""
-    is_double = set(types) <= _NUMBERS or ("double" in types and common_type(types) == "double")
-    return "double" if types and is_double else None
 
 
 def _arithmetic_type(operator: str, values: list[Part], types: list[str | None]) -> str | None:
@@ -196,10 +189,7 @@ def _merge_value_types(values: Iterable[Part], type_of: TypeOf) -> str | None:
 
 
 def _is_of_string(term: Term, type_of: TypeOf) -> bool:
-    """Return True for a function that takes a string here and has no operand with a collation.
-
-    For other types it would return another type.
-    """
+    """Return True for a function that takes a string here and has no operand with a collation."""
     this = named_arguments(term.parts).get("this") or [""]
     types = [type_of(part) for part in term.parts if not isinstance(part, str)]
     return type_of(this[0]) == "string" and all(type_ in _FLOATS or is_of_alike(type_) for type_ in types)

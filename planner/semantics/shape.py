@@ -143,10 +143,7 @@ def expand_own_columns(own: Reads, columns: frozenset[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Source:
-    """The source of a shape: the query, its parents as far as it can mean them, and the memory for shapes.
-
-    `analyse` returns its algebra, or None if it cannot be followed.
-    """
+    """The query of a shape, its parents as far as it can mean them, and the memory; `analyse` returns its algebra."""
 
     sql: str
     parents: tuple[tuple[str, Parent], ...]

@@ -22,10 +22,7 @@ Parents = Mapping[str, Snapshot]
 
 @dataclass(frozen=True)
 class KnownMeaning:
-    """The parts of a query's shape that a fingerprint and a reason need.
-
-    `came_out` is a digest of the resulting meaning and columns.
-    """
+    """What fingerprints and reasons need of a query's shape; `came_out` is a digest of meaning and columns."""
 
     text: str
     order: str

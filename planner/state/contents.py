@@ -111,10 +111,7 @@ class KnownContents:
             return row.hash if row else ""
 
     def record_pass(self, table: str, asked: str, basis: str) -> None:
-        """Store what a pass of an audit rests on.
-
-        It counts only while the same is found again, so nobody has to hold the table.
-        """
+        """Store what a pass of an audit rests on, which must be found again for it to count."""
         with self._database.writing() as tx:
             tx.put(t.contents, [_whole_row(table, _pass_key(asked), basis[:32])])
 

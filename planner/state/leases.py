@@ -44,10 +44,7 @@ class Leases:
 
     @contextmanager
     def hold(self, name: str, holder: str, *, ttl: float = 60.0, wait: float = 0.0) -> Iterator[Lease]:
-        """Hold the lease on `name`, renewed while held; LeaseHeld, naming its holder, when not free in `wait` seconds.
-
-        A lease that expired, or whose process on this machine has ended, is taken over.
-        """
+        """Hold the lease on `name`, also of an ended process; raise LeaseHeld if it is not free in `wait` seconds."""
         lease = self._wait_for(name, holder, ttl, wait)
         ended = threading.Event()
         renewal = threading.Thread(
@@ -183,10 +180,7 @@ def has_ended(machine: str, pid: int) -> bool:
 
 
 def _began(pid: int) -> str | None:
-    """Return the clock tick at which a process began; '' for one that has ended, None when unknown.
-
-    One that was killed keeps its number until its parent has asked how it ended.
-    """
+    """Return the clock tick at which a process began; '' for one that has ended, None when unknown."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

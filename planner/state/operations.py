@@ -11,10 +11,7 @@ from mergeplan.planner.state.transaction import Database
 
 @dataclass(frozen=True)
 class RunningWrite:
-    """An operation that writes a table's batch from `start` on.
-
-    `request` is a digest of all that it depends on, and `token` that of the table's lease under which it began.
-    """
+    """An operation that writes a batch from `start` on: a digest of its `request`, and the `token` of its lease."""
 
     operation: Operation
     start: datetime

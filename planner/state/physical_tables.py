@@ -104,10 +104,7 @@ class PhysicalTables:
                 tx.execute(statement.values(touched_at=current_time))
 
     def mark_garbage(self, table: str, *, lease: Lease, seen_generation: int) -> bool:
-        """Mark a table that is about to be dropped; False when an environment changed since `seen_generation`.
-
-        From here on no promotion can show it.
-        """
+        """Mark a table that no promotion may show from now on; False if an environment changed meanwhile."""
         with self._database.writing() as tx:
             check_lease(tx, lease)
             lock_table(tx, table)

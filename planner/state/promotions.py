@@ -49,10 +49,7 @@ BY_ONE = SwapOptions()
 
 @dataclass(frozen=True)
 class Promotion:
-    """An environment on its way from one map to another.
-
-    `done` are the views that are known to be swapped: others may be too.
-    """
+    """An environment on its way between two maps; `done` are the views that are known to be swapped."""
 
     id: str
     environment: str

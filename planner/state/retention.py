@@ -39,10 +39,7 @@ class Retention:
         self._database = database
 
     def forget(self, before: datetime) -> Forgotten:
-        """Delete what was over before a time: old revisions, promotions, plans, and unnamed snapshots.
-
-        The last revision of every environment stays, also of dropped ones: revisions are counted on.
-        """
+        """Delete what was over before a time, except the last revision of each environment, even a dropped one."""
         with self._database.writing() as tx:
             if tx.connection.dialect.name == "postgresql":
                 # Who promotes writes its snapshots first. One that is there stays as it is, and must not go under it.

@@ -147,7 +147,6 @@ def _build_row(snapshot: Snapshot) -> dict[str, object]:
 
 @lru_cache(maxsize=8)
 def _select_snapshots(project: str) -> sa.Select[Any]:
-    """Return the project's snapshots, with their models and meanings as texts."""
     texts = ("model", "meaning")
     columns = (sa.cast(c, sa.Text).label(c.name) if c.name in texts else c for c in t.snapshots.c)
     return sa.select(*columns).where(t.snapshots.c.project == project)
@@ -167,10 +166,7 @@ def _decode_meaning(text: str) -> Meaning | None:
 
 
 def _as_named(model: Model) -> Model:
-    """Return a model whose texts call each table by its name.
-
-    A state of before names had catalogs may have `spark_catalog.` before names in the default catalog.
-    """
+    """Return a model whose texts name tables as now: an old state may have `spark_catalog.` before names."""
     if any(name.startswith(f"{SESSION_CATALOG}.") for name in (model.name, *model.depends_on)):
         return model
     written = (model.written.text, *(statement.text for statement in model.statements.around))

@@ -9,10 +9,7 @@ from mergeplan.planner.tables.partitioning import BATCH
 
 
 def batch_id(interval: Interval, held_time: Timeline) -> str:
-    """Return the id (16 hex digits) of a batch that begins there when the table holds this time.
-
-    A repeated batch, perhaps for more days by then, has the same id. The first half of the id encodes the held time.
-    """
+    """Return the id (16 hex digits) of a batch by its begin and the held time, the same for a longer repeat."""
     return batch_id_prefix(held_time) + digest(str(interval.start))[:8]
 
 
@@ -25,10 +22,7 @@ def batch_id_prefix(held_time: Timeline) -> str:
 
 
 def as_recorded(engine: Engine, table: Table, model: Model, held_time: Timeline) -> None:
-    """Restore a table to its recorded content, because no batch may build on an interrupted one.
-
-    This works for any current size of the model's batches.
-    """
+    """Restore a table to its recorded content, because no batch may build on an interrupted one."""
     if model.takes_back and held_time:
         engine.tables.unmerge(table, batch_id_prefix(held_time))
 

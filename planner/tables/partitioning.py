@@ -47,10 +47,7 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
 
 
 def _check_snapshot_time(model: Model, columns: tuple[Column, ...]) -> None:
-    """Raise ProjectError for a snapshot of dbt whose versions begin at a time of another type than the table's columns.
-
-    dbt gives them the type of that column, and its ids are made of that column's text.
-    """
+    """Raise ProjectError for a snapshot of dbt whose versions begin at a time of another type than its columns."""
     history = model.history
     since = history.dbt.since if history and history.dbt else ""
     types = {column.name: column.type for column in columns}

@@ -1,7 +1,4 @@
-"""Models that read themselves: under its own name a query finds its table as it was before the batch.
-
-It never finds rows of the batch itself, nor of an interrupted batch, so that a repeated batch gives the same rows.
-"""
+"""Models that read themselves: a query finds its table as it was before the batch, interrupted ones included."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -53,10 +50,7 @@ def previous_rows_query(model: Model, table: Table, interval: Interval, held_tim
 
 
 def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -> tuple[Column, ...]:
-    """Return the columns of a model that reads itself: the declared ones, or those inferred from the rest of its query.
-
-    `ask` returns the columns of a model's query over a given own table. Raise ProjectError if they cannot be inferred.
-    """
+    """Return a self-reading model's columns, declared or inferred by `ask`; raise ProjectError for neither."""
     if model.columns:
         return model.columns
     tree = spark_tree(model.sql)

@@ -119,7 +119,6 @@ def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
 
 
 def _join_statements(parts: list[str]) -> str:
-    """Return the statements with semicolons between them, and one after a block that is alone."""
     statements = [part for part in parts if part]
     if len(statements) > 1 and not COMMENT.sub("", statements[-1]).strip():
         return ";\n\n".join(statements[:-1]) + f";\n\n{statements[-1]}"
@@ -181,10 +180,7 @@ def _generate_sql(tree: exp.Expr, dialect: str, style: Style) -> str:
 
 
 def _create_generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Generator:
-    """Return the dialect's generator, which preserves QUALIFY and the like.
-
-    It may write `x::INT` for `CAST(x AS INT)`.
-    """
+    """Return the dialect's generator, which preserves QUALIFY and may write `x::INT` for `CAST(x AS INT)`."""
     sql_dialect = Dialect.get_or_raise(dialect)
     generator = sql_dialect.generator(pretty=True, **options)
     loose = not sql_dialect.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
@@ -270,10 +266,7 @@ def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _macro_end(tokens: Tokens, index: int) -> int | None:
-    """Return the last token of the macro that begins here, or None; raise _Left if the macro is never closed.
-
-    A macro is `@name`, `@NAME(...)` or `@{name}`, with the tokens that touch it.
-    """
+    """Return the last token of `@name`, `@NAME(...)` or `@{name}`, or None; raise _Left if it is never closed."""
     token = tokens[index]
     if token.token_type is not TokenType.PARAMETER and token.text != "@":
         return None

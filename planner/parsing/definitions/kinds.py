@@ -54,10 +54,7 @@ def kind_named(text: str, place: Place) -> Kind:
 
 
 def apply_kind(model: Model, kind_prop: Property, find_materializations: Callable[[], Materializations]) -> Model:
-    """Return the model with its `kind NAME (settings)`; raise ProjectError for wrong or missing settings.
-
-    `find_materializations` returns those of the project, for the kind CUSTOM.
-    """
+    """Return the model with its `kind NAME (settings)`; raise ProjectError for wrong or missing settings."""
     tail = kind_prop.value[1:]
     if tail and (tail[0].token_type is not TokenType.L_PAREN or closing(tail, 0) != len(tail) - 1):
         raise kind_prop.error(
@@ -164,10 +161,7 @@ def _null_texts(options: dict[str, Property]) -> tuple[str, ...]:
 
 
 def _seed_path(prop: Property, source: SourceText) -> str:
-    """Return the path of a seed in the project; raise ProjectError outside the project.
-
-    The text is relative to the model's file, or to the project's root after `$root/`.
-    """
+    """Return a seed's path, from the model's file or `$root/`; raise ProjectError outside the project."""
     text = word(prop).replace("\\", "/")
     folder = posixpath.dirname(source.path)
     path = posixpath.normpath(

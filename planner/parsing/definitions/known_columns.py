@@ -25,10 +25,7 @@ class KnownColumns:
     _stated: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by table: columns that its query types
 
     def find_columns(self, table: str) -> ColumnTypes | None:
-        """Return the columns of `schema.table` with their types ('' if unknown), or None if they cannot be known.
-
-        Raise NotRead while the model may be in a file that waits.
-        """
+        """Return a table's columns with types ('' if unknown), or None; raise NotRead while its file may wait."""
         model = self.models.get(table)
         if model is None:
             if not self.complete:

@@ -53,10 +53,7 @@ class Property:
 
 
 def block(source: SourceText, tokens: Tokens) -> list[Property]:
-    """Return the properties of `MODEL (...)`; raise ProjectError if it is broken.
-
-    tokens[0] is the word, tokens[1] the bracket.
-    """
+    """Return the properties of `MODEL (...)`, with the bracket as tokens[1]; raise ProjectError if it is broken."""
     word = tokens[0].text.upper()
     end = closing(tokens, 1)
     if end is None:
@@ -237,10 +234,7 @@ def read_expressions(prop: Property) -> tuple[str, ...]:
 
 
 def _read_expression(prop: Property, part: Tokens) -> str:
-    """Return a column as its `key`, or an expression; the spelling decides between the two.
-
-    The name of a function and its arguments stay as they are written.
-    """
+    """Return a column as its `key`, or an expression as it is written; the spelling decides between the two."""
     if not part:
         raise prop.error(f"`{prop.key}` is empty, or has two commas in a row.")
     if len(part) == 1:
@@ -365,7 +359,6 @@ def bracket_tokens(prop: Property) -> Tokens:
 
 
 def _parse_dotted_name(prop: Property, part: Tokens) -> str:
-    """Return one name of identifiers and dots; a quoted string may contain the whole name."""
     dots, identifiers = part[1::2], part[::2]
     proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)
     if not proper or not all(re.fullmatch(r"[\w.]+", token.text) for token in identifiers):

@@ -111,10 +111,7 @@ def is_needless(source: SourceText, tokens: Tokens) -> bool:
 def read_statement(
     source: SourceText, tokens: Tokens, model: str, temporary: frozenset[str]
 ) -> tuple[Statement, set[str]]:
-    """Return a statement before or after the query of `model` and the tables it reads; raise ProjectError if forbidden.
-
-    `temporary` are the temporary views made before it.
-    """
+    """Return a statement beside the query and the tables it reads; `temporary` are views made before it."""
     text, tokens = _spark_text(source, tokens)
     for form in _BESIDE:
         match = form.pattern.match(text) if form.query else form.pattern.fullmatch(text)
@@ -132,10 +129,7 @@ def read_statement(
 
 
 def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> Statement:
-    """Return a statement that runs with an environment's view of `model`; raise ProjectError for any other.
-
-    It runs when the view is created or swapped.
-    """
+    """Return a statement for when the view of `model` is created or swapped; raise ProjectError for any other."""
     text, tokens = _spark_text(source, tokens)
     for form in _AT_VIEWS:
         if match := form.pattern.fullmatch(text):
@@ -200,10 +194,7 @@ def _check_statement(
 
 
 def temporary_function(tokens: Tokens) -> tuple[str, bool] | None:
-    """Return the name of a temporary function in lower case, and whether the statement makes it or drops it.
-
-    Return None for any other statement.
-    """
+    """Return the lower-case name of a temporary function and whether it is made or dropped; None for others."""
     words = [token.text.lower() for token in tokens[:7]]
     if "function" not in words[:5] or words[0] not in ("create", "drop"):
         return None

@@ -1,7 +1,4 @@
-"""The catalogs of a gateway's Spark: the default one of names without a catalog, and what each can contain.
-
-Spark loads a catalog when a name first uses it, so only its settings show beforehand that it exists.
-"""
+"""The catalogs of a gateway, by its settings alone: Spark loads a catalog when a name first uses it."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ class Catalog:
 
 @dataclass(frozen=True)
 class Catalogs:
-    """The catalogs of a gateway by name, and the default one under its names in the project's files and in Spark.
-
-    If these names differ, files know only the first: a table has one name.
-    """
+    """The catalogs of a gateway by name, and the names of the default one in the project's files and in Spark."""
 
     gateway: str = ""
     default: str = SESSION_CATALOG
@@ -85,10 +79,7 @@ def _read_catalog(name: str, conf: Mapping[str, str]) -> Catalog:
 
 
 def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
-    """Return the model with the table format of its table's catalog.
-
-    Raise ProjectError if the gateway does not have that catalog, or if its table or its view in prod cannot be in it.
-    """
+    """Return the model with its catalog's table format; raise ProjectError if the catalog cannot hold its table."""
     if model.kind.is_external or not model.kind.has_view:
         return model
     name = parts_of(model.name)[0]

@@ -212,7 +212,6 @@ def _section_of(annotation: Any) -> Any:
 
 
 def _default_kind(section: str | dict[str, Any] | None, place: Place) -> Kind:
-    """Return the kind that `model_defaults` names; a kind with settings is read like a model's own."""
     if section is None or isinstance(section, dict):
         return Kind.VIEW
     kind = kind_named(section, place)

@@ -1,7 +1,4 @@
-"""dbt's `manifest.json`: the tables that a dbt project builds or reads, as external tables of mergeplan. Pure.
-
-A column without a type in the manifest gets its type from `catalog.json`, beside it.
-"""
+"""The tables of dbt's `manifest.json` as external tables, with missing types from `catalog.json`. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,10 +30,7 @@ class DbtTable:
 
 
 def dbt_tables(path: str, text: str, catalog: str | None = None) -> Mapping[str, DbtTable]:
-    """Return the tables by name; raise ProjectError if the text is no manifest.
-
-    `catalog` is the text of catalog.json.
-    """
+    """Return the tables by name, with types from `catalog` (catalog.json); raise ProjectError for another text."""
     manifest = read_json(TablesFile, path, text, hint="dbt writes it to `target/manifest.json`: run `dbt parse`.")
     types = read_json(CatalogFile, "catalog.json", catalog).types() if catalog else {}
     adapter = manifest.metadata.adapter_type

@@ -15,10 +15,7 @@ _SCHEMES = ("https://", "http://")
 
 
 def read_exposures(document: Document, catalog: str, models: Collection[str] | None) -> Iterator[Exposure]:
-    """Yield the exposures of one file; raise ProjectError for an error, such as a name that is none of `models`.
-
-    `models` is None if not every model's name is known. Then each name is accepted.
-    """
+    """Yield the exposures of one file; raise ProjectError for an unknown model, unless `models` is None."""
     if document.value is None:
         return
     if not isinstance(document.value, list):

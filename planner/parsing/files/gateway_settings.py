@@ -65,15 +65,14 @@ def gateway_settings(
 
 
 def conf_of(connection: ConnectionConfig) -> dict[str, str]:
-    return {key: _setting_text(value) for key, value in sorted(connection.config.items())}
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in sorted(connection.config.items())
+    }
 
 
 def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
-    """Return the model with the settings that change its results.
-
-    Raise ProjectError for a model whose intervals are days or hours of UTC if its session has another time zone: no
-    such session can compute it.
-    """
+    """Return the model with settings that change its results; raise ProjectError if its intervals need UTC."""
     if model.kind.is_external:
         return model
     settings = gateway.shaping
@@ -107,7 +106,3 @@ def _needs_utc(model: Model) -> str:
         if first_match
         else ""
     )
-
-
-def _setting_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -57,10 +57,7 @@ class OwnRule:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The names of the rules that stop a plan, and of those that only warn.
-
-    `own` are the custom rules. `ignored` are the rules that config.yaml excludes.
-    """
+    """The names of the rules that stop a plan and that warn, of custom rules (`own`), and of `ignored` ones."""
 
     errors: frozenset[str] = frozenset()
     warnings: frozenset[str] = frozenset()
@@ -76,10 +73,7 @@ NONE = Chosen()
 
 
 def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
-    """Return the rules in a Python file, found without running it; raise ProjectError.
-
-    A rule is a class that derives from `Rule`, or from such a class above it.
-    """
+    """Return the classes of a file that derive from `Rule`, without running it; raise ProjectError."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:

@@ -93,19 +93,13 @@ def property_names() -> tuple[str, ...]:
 
 
 def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
-    """Return the one model of a file and the audits below it; raise ProjectError(s).
-
-    The model is None with `enabled false`.
-    """
+    """Return the one model of a file, None with `enabled false`, and the audits below it; raise ProjectError(s)."""
     models, audits = parse_models(text, path, defaults)
     return (models[0] if models else None), audits
 
 
 def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
-    """Return the models of a file, one for each blueprint, and the audits below; raise ProjectError(s).
-
-    Models with `enabled false` are left out.
-    """
+    """Return the enabled models of a file, one per blueprint, and the audits below; raise ProjectError(s)."""
     source = create_source(path, text, defaults.dialect, defaults.catalog)
     tokens = tokenize(outside_jinja(source))
     first, *tail = block_statements(source, tokens, "MODEL")
@@ -113,7 +107,9 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
     source = replace(source, functions=defaults.functions)
     audit_at = next((index for index, statement in enumerate(tail) if is_block(statement, "AUDIT")), len(tail))
     audits = read_audits(source, tail[audit_at:], defaults)
-    below = _tokens_between(tokens, first[-1], tail[audit_at][0] if audit_at < len(tail) else None)
+    next_token = tail[audit_at][0] if audit_at < len(tail) else None
+    behind = (t for t in tokens if t.start > first[-1].end)
+    below = [t for t in behind if next_token is None or t.end < next_token.start][1:]
     header, options = split_header(source, first)
     models = []
     for blueprint in read_blueprints(source, options.get("blueprints"), defaults.scope):
@@ -136,11 +132,6 @@ def _reads_interval(model: Model) -> bool:
     return any(map(_INTERVAL.search, (model.sql, *around)))
 
 
-def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
-    behind = (t for t in tokens if t.start > first.end)
-    return [t for t in behind if last is None or t.end < last.start][1:]
-
-
 def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token) -> Model:
     if body.query is not None and not model.kind.has_query:
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
@@ -158,7 +149,10 @@ def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token
         )
     if body.query is None:
         return model
-    return _apply_query(model, body.query, body)
+    try:
+        return _without_kept(_read_query(model, body.query, body))
+    except FAILURES as error:
+        raise unreadable_error(body.query.source, body.query.tokens, error) from None
 
 
 def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property], general: Around) -> Around:
@@ -180,10 +174,7 @@ def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property
 
 
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
-    """Return the model of a MODEL block alone, with the statements around its code; raise ProjectError(s).
-
-    Return None with `enabled false`.
-    """
+    """Return the model of a MODEL block, None with `enabled false`, and the statements around its code."""
     source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     first = block_statements(source, tokenize(source), "MODEL")[0]
     header, options = split_header(source, first)
@@ -231,7 +222,6 @@ def _read_gateway(model: Model, prop: Property, defaults: Defaults) -> Model:
 
 
 def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroScope) -> Model | None:
-    """Return the model of a MODEL block; raise all its errors at once."""
     place = source.place(header[0])
     model = Model(
         name="",
@@ -275,15 +265,8 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
     return model if "enabled" not in keys or read_boolean(keys["enabled"]) else None
 
 
-def _read_model_name(prop: Property) -> str:
-    return model_name(name(prop), prop.source.place(prop.value[0]), prop.source.catalog)
-
-
 def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
-    """Return the name of a model by its path: `shop.orders` of `models/shop/orders.sql`.
-
-    Raise ProjectError unless config.yaml sets `infer_names`.
-    """
+    """Return `shop.orders` for `models/shop/orders.sql`; raise ProjectError unless config.yaml sets `infer_names`."""
     if not defaults.infer_names:
         raise ProjectError("The model has no name.", place=place, hint="Add `name schema.table` to MODEL.")
     folders = PurePosixPath(path).with_suffix("").parts[1:]
@@ -307,14 +290,6 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
         raise keys["interval_unit"].error(reason, "Use a shorter unit, or a less frequent cron.")
     if model.schedule.start and model.schedule.end and model.schedule.start >= model.schedule.end:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
-
-
-def _apply_query(model: Model, part: StatementTokens, body: Body) -> Model:
-    """Return the model with its query; raise ProjectError also if the parser itself fails."""
-    try:
-        return _without_kept(_read_query(model, part, body))
-    except FAILURES as error:
-        raise unreadable_error(part.source, part.tokens, error) from None
 
 
 def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
@@ -353,10 +328,7 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
 
 
 def _without_kept(model: Model) -> Model:
-    """Return the model without declarations of columns that its kind adds.
-
-    Raise ProjectError if its query returns one.
-    """
+    """Return the model without declared columns that its kind adds; raise ProjectError if its query returns one."""
     history_names = {column.name for column in model.history_columns}
     if not history_names:
         return model
@@ -390,11 +362,6 @@ def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
     return replace_settings(model, {prop.key: read(prop) if read else read_value(prop, PROPERTIES[prop.key].default)})
 
 
-def _ignore_property(model: Model, prop: Property, _: Defaults) -> Model:
-    """Return the model unchanged for a key that is accepted without effect: see the module's docstring."""
-    return model
-
-
 def _refuse_session(model: Model, prop: Property, _: Defaults) -> Model:
     """Raise ProjectError for session properties of a Python model: its code sets those of its own session."""
     if session_statements(prop):
@@ -422,7 +389,8 @@ _Reader = Callable[[Model, Property, Defaults], Model]
 
 # The properties that are a field of the model as they are read, besides those that their rows say how to read.
 _FIELDS: Mapping[str, Callable[[Property], Any]] = {
-    "name": _read_model_name, "columns": read_columns, "grain": read_grains, "description": lambda prop: prop.text,
+    "name": lambda prop: model_name(name(prop), prop.source.place(prop.value[0]), prop.source.catalog),
+    "columns": read_columns, "grain": read_grains, "description": lambda prop: prop.text,
     "column_descriptions": read_descriptions, "signals": signal_calls, "depends_on": table_names,
     "storage_format": _read_file_format, "table_format": _table_format, "physical_properties": table_properties,
     "partitioned_by": read_expressions, "clustered_by": column_names, "virtual_properties": view_properties,
@@ -431,7 +399,8 @@ _FIELDS: Mapping[str, Callable[[Property], Any]] = {
 _READERS: dict[str, _Reader] = {
     **dict.fromkeys((*_FIELDS, *(key for key, row in PROPERTIES.items() if not row.kinds)), _read_field),
     **dict.fromkeys(
-        ("dialect", "references", "formatting", "optimize_query", "validate_query", "enabled"), _ignore_property
+        ("dialect", "references", "formatting", "optimize_query", "validate_query", "enabled"),
+        lambda model, prop, _: model,
     ),
     "kind": lambda model, prop, defaults: apply_kind(model, prop, defaults.custom),
     "cron": lambda model, prop, _: replace(model, cron=replace(model.cron, text=cron(prop).text)),

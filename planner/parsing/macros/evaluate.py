@@ -131,10 +131,7 @@ def _test_membership(tree: exp.Expr) -> Value:
 
 
 def _is_like(text: str, pattern: str, flags: int) -> bool:
-    """Return True if the text fits a pattern of LIKE.
-
-    The text between two `%` is searched only once, from the left.
-    """
+    """Return True if the text fits a pattern of LIKE; the text between two `%` is searched only once."""
     pieces = ["".join("." if letter == "_" else re.escape(letter) for letter in part) for part in pattern.split("%")]
     first, *tail = (re.compile(piece, flags | re.DOTALL) for piece in pieces)
     if not tail:

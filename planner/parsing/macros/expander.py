@@ -110,10 +110,7 @@ class Expander:
         return [expansion] if expansion else []
 
     def _expand_token(self, tokens: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
-        """Return the expansion of the token at `index` with its arguments, and the index after it.
-
-        The expansion is None if the token stays as it is.
-        """
+        """Return the expansion of a token with its arguments, None if it stays, and the index after it."""
         token = tokens[index]
         called = index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
         if token.token_type is TokenType.PARAMETER and token.text.startswith("@'"):

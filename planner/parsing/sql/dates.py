@@ -17,10 +17,7 @@ _EXAMPLES = "Write it like `2024-01-31`, `2024-01-31 06:00:00`, `yesterday` or `
 
 
 def parse_instant(text: str, now: datetime) -> datetime:
-    """Return the moment (UTC) that a text names; raise ValueError if it is no date.
-
-    Days and longer units count from midnight.
-    """
+    """Return the moment (UTC) that a text names, for days midnight; raise ValueError if it is no date."""
     words = " ".join(text.lower().split())
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if words in ("today", "yesterday", "tomorrow"):
@@ -42,10 +39,7 @@ def parse_instant(text: str, now: datetime) -> datetime:
 
 
 def end_instant(text: str, now: datetime) -> datetime:
-    """Return the exclusive end that a text names; raise ValueError if it is no date.
-
-    A day includes itself, a time of day does not.
-    """
+    """Return the exclusive end that a text names, for a day the next midnight; raise ValueError if it is no date."""
     words = text.strip().lower()
     whole_day = _DAY.fullmatch(words) or words in ("today", "yesterday", "tomorrow") or _day_ago(words)
     return parse_instant(text, now) + timedelta(days=1 if whole_day else 0)

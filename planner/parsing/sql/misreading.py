@@ -108,7 +108,10 @@ def _has_difference(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> boo
         _forget_conditions(added[1], tree)
     for name, words in _ADDED.items():
         added[1].subtract(word for word in words for _ in range(text_words[name]))
-    return bool(+added[0]) or any(n > 0 and not _names_field(word) for word, n in added[1].items())
+    # `struct(1, 2)` is `struct(1 AS col1, 2 AS col2)`
+    return bool(+added[0]) or any(
+        n > 0 and not (word.startswith("COL") and word[3:].isdigit()) for word, n in added[1].items()
+    )
 
 
 def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
@@ -123,11 +126,6 @@ def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
     limit = sum(isinstance(condition, exp.Boolean) and bool(condition.this) for condition in conditions)
     if added["ON"] == added["TRUE"] <= limit:
         added["ON"] = added["TRUE"] = 0
-
-
-def _names_field(word: str) -> bool:
-    """Return True for the default name of a field: `struct(1, 2)` is `struct(1 AS col1, 2 AS col2)`."""
-    return word.startswith("COL") and word[3:].isdigit()
 
 
 def _list_words(tokens: Tokens) -> Iterator[str]:

@@ -57,10 +57,7 @@ class Queried:
 
 
 def parse_query(text: str, functions: Collection[str] = ()) -> Queried:
-    """Return a query over tables; raise NotAdmitted for any other text.
-
-    `functions` may be called besides Spark's own.
-    """
+    """Return a query over tables that calls Spark's functions or `functions`; raise NotAdmitted for others."""
     clean, tokens = _tokenize_text(text)
     if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
         word = tokens[0].text if tokens else ""

@@ -92,10 +92,7 @@ def _token_text(source: SourceText, token: Token) -> str:
 
 
 def _needs_space(before: Token, token: Token) -> bool:
-    """Return True if a space belongs between two tokens.
-
-    Touching tokens of the file stay adjacent. Among tokens of one macro, only dots, commas and brackets do.
-    """
+    """Return True if a space belongs between two tokens: not if they touch in the file, or at brackets in a macro."""
     if before.start == token.start:
         tight = (TokenType.DOT, TokenType.L_PAREN, TokenType.COMMA, TokenType.R_PAREN, TokenType.PARAMETER)
         return token.token_type not in tight[:4] and before.token_type not in (tight[0], tight[1], tight[4])
@@ -165,7 +162,7 @@ def fuse_macros(tokens: Tokens) -> Piece:
         first = out[-1] if out else None
         if first is not None and first.end + 1 == token.start and _is_name_part(first):
             out.pop()
-            token, text = first, first.text + _add_braces(text)
+            token, text = first, first.text + (text if "{" in text else f"@{{{text[1:]}}}")
         while end < len(tokens) and _is_adjacent(tokens, end - 1) and "{" in text and _is_name_part(tokens[end]):
             text += tokens[end].text
             end += 1
@@ -180,10 +177,6 @@ def _macro_name(tokens: Tokens, index: int) -> tuple[str, int]:
         return f"@{following.text}", index + 2
     closed = index + 3 < len(tokens) and tokens[index + 3].text == "}" and _NAME.fullmatch(tokens[index + 2].text)
     return (f"@{{{tokens[index + 2].text}}}", index + 4) if following.text == "{" and closed else ("", index)
-
-
-def _add_braces(text: str) -> str:
-    return text if "{" in text else f"@{{{text[1:]}}}"
 
 
 def _is_adjacent(tokens: Tokens, index: int) -> bool:

@@ -100,10 +100,7 @@ def did_you_mean(word: str, choices: Iterable[str], most: int = 30) -> str:
 
 
 def parse_dialect(name: str, place: Place) -> str:
-    """Return the dialect's name in lower case: the first word of `spark, normalization_strategy = lowercase`.
-
-    Raise ProjectError if sqlglot does not read it, or for an unknown setting.
-    """
+    """Return the dialect's name in lower case, without its settings; raise ProjectError for an unknown one."""
     name, *settings = (part.strip() for part in name.split(","))
     for setting in settings:
         key, _, value = (part.strip().lower() for part in setting.partition("="))
@@ -209,10 +206,7 @@ def _close_gaps(source: SourceText, tokens: Tokens, what: str) -> Tokens:
 
 
 def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:
-    """Return one statement's tokens as a tree; raise ProjectError for a syntax error or forbidden access.
-
-    The error is at the line and column of the syntax error, or of the access to anything other than tables.
-    """
+    """Return one statement's tokens as a tree; raise ProjectError at a syntax error or at forbidden access."""
     _check_size(source, tokens, what)
     tokens = _close_gaps(source, tokens, what)
     _check_arguments(source, tokens)
@@ -284,10 +278,7 @@ def _is_deeper(tree: exp.Expr, most: int) -> bool:
 
 
 def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: str) -> None:
-    """Raise ProjectError at a function that is not allowed.
-
-    For another dialect, the generated Spark SQL is judged, because a function may have another name in it.
-    """
+    """Raise ProjectError at a function that is not allowed, by its name in the generated Spark SQL."""
     if source.functions is None:
         return
     words: Tokens = tokens

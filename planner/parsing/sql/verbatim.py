@@ -58,10 +58,7 @@ def query_text(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
 
 
 def write_tokens(source: SourceText, tokens: Tokens) -> str:
-    """Return the tokens of a statement as text in Spark's dialect; raise Unwritable if Spark might read others.
-
-    Read again, the text yields these same tokens: no new comment, quoted text or name begins in it.
-    """
+    """Return a statement's tokens as text that Spark reads as these same tokens; raise Unwritable if it might not."""
     parts, line, previous = list[str](), source.position(tokens[0].start)[0], None
     for first, last, word in _list_words(source, tokens):
         at, column = source.position(first.start)
@@ -199,19 +196,16 @@ def _first_select(tokens: Tokens) -> int | None:
     depth, base = 0, 0
     for index, token in enumerate(tokens):
         if depth == base and token.token_type is TokenType.SELECT:
-            return _behind_quantifiers(tokens, index + 1)
+            first = index + 1
+            hints_and_words = (TokenType.HINT, TokenType.DISTINCT, TokenType.ALL)
+            while first < len(tokens) and tokens[first].token_type in hints_and_words:
+                first += 1
+            return first
         leads = index == base or tokens[index - 1].token_type is TokenType.R_PAREN  # `WITH c AS (...) (SELECT ...)`
         if depth == base and leads and token.token_type is TokenType.L_PAREN:
             base += 1
         depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
     return None
-
-
-def _behind_quantifiers(tokens: Tokens, index: int) -> int:
-    hints_and_words = (TokenType.HINT, TokenType.DISTINCT, TokenType.ALL)
-    while index < len(tokens) and tokens[index].token_type in hints_and_words:
-        index += 1
-    return index
 
 
 def _list_end(tokens: Tokens, start: int) -> int:

@@ -1,7 +1,4 @@
-"""Read a YAML file as plain data, with the line of every key and `{{ env_var('X') }}` filled in.
-
-A duplicate key is an error.
-"""
+"""Read a YAML file as plain data, with the line of every key and `{{ env_var('X') }}` filled in."""
 
 import re
 from collections.abc import Mapping
@@ -108,10 +105,7 @@ def _too_deep(path: str, line: int) -> ProjectError:
 
 
 def _measure_node(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], depth: int) -> tuple[int, int]:
-    """Return the number of values of a node and their depth, with aliases expanded.
-
-    Raise ProjectError at the line of a node that contains itself, or is too deep.
-    """
+    """Return the number and the depth of a node's values; raise ProjectError for a cycle or too deep a node."""
     place = Place(path, node.start_mark.line + 1)
     if isinstance(node, yaml.ScalarNode):
         return 1, 0

@@ -67,10 +67,7 @@ class Side:
 def fingerprint_of(
     model: Model, text: str, order: str, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
-    """Return the fingerprint: data (query and row settings), metadata, and parents.
-
-    `text` and `order` are those of the query's shape. Metadata is what describes the model without changing a row.
-    """
+    """Return the fingerprint: data (query and row settings), metadata (what changes no row), and parents."""
     under = [part for pair in model.settings for part in pair]
     later = (text for facet in (Facet.ROWS, Facet.LAYOUT) for text in model.encode_properties(facet).values())
     row_texts = (*_first_rows(model).values(), *_first_layout(model).values(), began, *under, *later)
@@ -207,10 +204,7 @@ def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
 
 
 def _is_sorted(old: Side, new: Side) -> bool:
-    """Return True if the rows of a model without a table are sorted, before or after the change.
-
-    Its own query or an embedded one may sort them.
-    """
+    """Return True if the rows of a model without a table are sorted, by its own query or an embedded one."""
     return not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
 
 
@@ -380,7 +374,6 @@ def _edit_words(edit: _Edit) -> str:
 
 
 def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Columns, own: str = "") -> Verdict:
-    """Return the verdict on a model that only its parents' changes affect; the reason starts with the `own` edit."""
     if not (old.is_known and new.is_known) and causes.parents_with_effect:
         parents = format_names(causes.parents_with_effect)
         reason = f"The columns that it reads of {parents} are not known, so it counts as changed."

@@ -300,10 +300,7 @@ def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, 
 
 
 def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, Decision]) -> bool:
-    """Return True if neither the model nor anything it reads changed.
-
-    Its query is not read, so that the time of a plan grows with its change, not with the project.
-    """
+    """Return True if neither the model nor an input changed; no query is read, so a plan's time grows with edits."""
     read = {name for name in old.model.depends_on if name in inputs.base}
     # the same snapshots, and not equal ones: a parent that was decided again must be compared
     has_same_parents = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
@@ -315,10 +312,7 @@ def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[
 
 
 def _keep_tables(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
-    """Return True if each parent keeps its table and its rows.
-
-    The fingerprint of a parent does not tell alone: the size of its batches is metadata there, and may decide rows.
-    """
+    """Return True if each parent keeps its table and its rows, which the size of its batches may decide, too."""
     old = inputs.base
     return all(
         name in old and parent.snapshot.version == old[name].version and parent.effect == UNTOUCHED

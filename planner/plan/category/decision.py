@@ -84,11 +84,7 @@ def _model_start(model: Model) -> str | datetime | None:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A model over its parents as they are decided.
-
-    `shape` is the shape of its query, None without one. `began` is the start of the time by which its table is filled,
-    '' for any other table.
-    """
+    """A model over its parents as decided: the `shape` of its query, and the start of the time of its table."""
 
     shape: Shape | None
     began: str

@@ -20,7 +20,6 @@ def add_lost_readers(inputs: Inputs, decision: Decision) -> Decision:
 
 
 def _find_readers(inputs: Inputs, change: Change, lost_columns: list[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return each column with the models of the base that read it, or that may."""
     graph, base = inputs.base_graph, inputs.base
     reads_by_model: dict[str, Reads] = {}
     for reader in graph.children.get(change.name, ()):

@@ -93,10 +93,7 @@ def chance_reason(causes: Causes, touched_columns: Columns) -> str:
 
 
 def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str]:
-    """Return the rule and the sentence for a text whose rows differ since its parents changed.
-
-    Its shape was `before` and is `after`.
-    """
+    """Return the rule and the sentence for a text whose rows differ since its parents changed."""
     reason = (
         _rows_of_parents(causes)
         or _columns_of_parents(after, causes)

@@ -14,10 +14,7 @@ from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
 
 
 def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
-    """Return a snapshot of the base with its meaning as this version writes it, if it was known by its text alone.
-
-    Only a text was all that an earlier version knew; without this the table would be recomputed.
-    """
+    """Return a snapshot with its meaning as this version writes it, if an earlier one knew only its text."""
     model, base = old.model, inputs.base
     if not model.reads_itself or not model.sql or old.meaning is None or not {*model.depends_on} <= base.keys():
         return old
@@ -31,10 +28,7 @@ def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
 
 
 def read_old_meanings(model: Model, shape: Shape, base: Mapping[str, Snapshot], began: str) -> tuple[Meaning, ...]:
-    """Return the meanings that earlier versions gave a model: with its columns known, and without.
-
-    Return none for a model that this version does not follow either.
-    """
+    """Return the meanings that earlier versions gave a model, if this version follows it: columns known, or not."""
     if shape.itself is None:
         return ()
     reads = {name: Reads(every=True) for name in model.depends_on}

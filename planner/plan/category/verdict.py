@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from mergeplan.planner.plan.category.categorize import Side, Verdict, is_reordered, reach_verdict
-from mergeplan.planner.plan.category.decision import Candidate, Decision
+from mergeplan.planner.plan.category.decision import Candidate
 from mergeplan.planner.plan.category.parent_effects import OverParents
 from mergeplan.planner.plan.category.reasons import Causes
 from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind
@@ -65,7 +65,9 @@ def _find_causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
         reordered=frozenset(
             n for n, p in parents.items() if n in base and is_reordered(base[n].visible_digest, p.visible)
         ),
-        overridden=frozenset(n for n, p in parents.items() if _is_called_non_breaking(p)),
+        overridden=frozenset(
+            n for n, p in parents.items() if p.override is not None and p.override.category is Category.NON_BREAKING
+        ),
         moved_start=model.kind.is_incremental
         and model.name in candidate.inputs.below_moved_starts
         and candidate.analysis.began != _old_time(candidate),
@@ -76,10 +78,6 @@ def _find_causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
 
 def _old_time(candidate: Candidate) -> str:
     return table_time(candidate.inputs.base_graph, candidate.old.model)
-
-
-def _is_called_non_breaking(parent: Decision) -> bool:
-    return parent.override is not None and parent.override.category is Category.NON_BREAKING
 
 
 def build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
@@ -96,10 +94,7 @@ def build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
 
 
 def forward_only_verdict(candidate: Candidate, rule_verdict: Verdict) -> Verdict:
-    """Return the verdict as a forward-only one if rows are to be kept.
-
-    That is so if the rules would rebuild the table, and the model, the plan or a parent asks to keep its rows.
-    """
+    """Return the verdict as a forward-only one if the rules would rebuild a table whose rows are to be kept."""
     if rule_verdict.category not in REBUILT:
         return rule_verdict
     forward_only_parents = () if candidate.edited else _forward_only_parents(candidate)
@@ -134,10 +129,7 @@ def build_change(candidate: Candidate, new: Snapshot, rule_verdict: Verdict, *, 
 
 
 def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
-    """Return the parents with forward-only changes if no other change would touch the model.
-
-    That is so if the model would mean the same as before, had only these parents stayed unchanged.
-    """
+    """Return the parents with forward-only changes if the model would mean the same without these changes."""
     old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
     going = tuple(name for name, parent in parents.items() if parent.is_forward_only and name in base)
     if not going:

@@ -1,7 +1,4 @@
-"""Compile a dbt project with the installed dbt, in a child process that sees no secret.
-
-The result is cached until a file or an answer of the warehouse changes.
-"""
+"""Compile a dbt project with the installed dbt, in a child process that sees no secret; results are cached."""
 
 import json
 import re
@@ -83,10 +80,7 @@ class DbtTarget:
         return json.dumps({profile: {"target": self.name, "outputs": {self.name: output}}})
 
     def spell(self, text: str) -> str:
-        """Return a compiled query as Spark reads it, with schemas and the names of Spark's functions.
-
-        An unqualified table is in the schema in which the connection begins: in dbt-databricks that of the target.
-        """
+        """Return a compiled query as Spark reads it; an unqualified table is in the connection's schema."""
         if self.adapter != "databricks":
             return name_schema(quote_words(text), "default")
         schema = f"`{self.catalog}`.`{self.schema}`" if self.catalog else f"`{self.schema}`"
@@ -167,7 +161,6 @@ def describe_target(reading: Folder, config: DbtConfig, environment: Mapping[str
 
 
 def _find_target(reading: Folder, own: Document, config: DbtConfig, environment: Mapping[str, str]) -> DbtTarget:
-    """Return prod's target: that of config.yaml's `dbt`, completed from profiles.yml."""
     if config.target_schema:
         name, path = config.target or "prod", config.target_http_path
         catalog = config.target_catalog or _own_catalog(config.adapter)

@@ -45,10 +45,7 @@ class DbtFolder(Folder):
 
     @cached_property
     def nodes(self) -> Mapping[str, DbtNode]:
-        """The nodes that are tables or views, by the path of their file.
-
-        If a file has several, the name follows the path of all but the first.
-        """
+        """The nodes that are tables or views, by the path of their file and, for all but its first, their name."""
         nodes: dict[str, DbtNode] = {}
         for node in self.project.nodes:
             if node.type in MODELS and not is_loaded(node):
@@ -74,7 +71,6 @@ class DbtFolder(Folder):
         return audits, {path: text for path, text in texts.items() if text}
 
     def _audit_texts(self, tests: Sequence[DbtNode], model: DbtNode | None) -> list[tuple[str, str]]:
-        """Return the audits that tests are translated to; note each test that cannot be translated."""
         audits: list[tuple[str, str]] = []
         for test in tests:
             try:
@@ -98,7 +94,6 @@ class DbtFolder(Folder):
         }
 
     def _own_text(self, path: str) -> str:
-        """Return the text of a file of dbt; '' if it is not in the project."""
         file = os.path.realpath(self.root / path)
         if not file.startswith(f"{self._real_root}{os.sep}") or not os.path.isfile(file):
             return ""
@@ -139,10 +134,7 @@ class DbtFolder(Folder):
         return (*filter(None, [self._target_note]), *self._not_asked[:MOST_NOTES], *note_lines)
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
-        """Yield the paths of dbt's models for `models`, sources for `external_models`, and tests for `audits`.
-
-        Of mergeplan's own folders only those of the linter and of unit tests are read.
-        """
+        """Yield the paths of dbt's models, sources and tests as our own, and our own rules and unit tests."""
         if folder == "linter":
             yield from super().files(folder, ignore_patterns, *suffixes)
         elif ".sql" in suffixes and folder == "models":

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.limits import limit_resources
@@ -31,7 +30,9 @@ class NodeColumns:
         if wrong := next((upstream for upstream in above if upstream.error), None):
             raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
         self._tables.take(project)
-        with limit_resources(partial(_too_much, node)):
+        with limit_resources(
+            lambda why: ProjectError(f"the query of `{node.table}` {why}.", place=Place(node.path, 1))
+        ):
             return self._known.find_columns(node.table)
 
 
@@ -95,7 +96,6 @@ def find_ancestors(project: DbtProject, id: str) -> set[str]:
 
 
 def _node_model(node: DbtNode, defaults: Defaults) -> Model:
-    """Return a node as a model, as far as its columns depend on it; raise ProjectError."""
     if node.type == "seed":
         columns = tuple(Column(name.lower(), kind) for name, kind in node.types)
         return Model(node.table, Kind.SEED, "", 0, "", columns=columns)
@@ -103,7 +103,3 @@ def _node_model(node: DbtNode, defaults: Defaults) -> Model:
     model, _ = parse_model(model_text(first_run), node.path, defaults)
     assert model is not None  # no text of ours says `enabled false`
     return model
-
-
-def _too_much(node: DbtNode, why: str) -> ProjectError:
-    return ProjectError(f"the query of `{node.table}` {why}.", place=Place(node.path, 1))

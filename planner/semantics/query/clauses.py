@@ -17,7 +17,7 @@ def clause_digests(relation: Relation) -> Mapping[str, str]:
         inside = digests.inside(block, {})
         where = digests.hash_texts(*sorted(digests.part(value, inside) for value in block.where))
         if isinstance(source, Group):
-            name = "DISTINCT" if _is_distinct(relation, source) else "GROUP BY"
+            name = "DISTINCT" if len(source.keys) == len(relation.columns) and source.sets is None else "GROUP BY"
             digests_by_clause |= {name: _digest_keys(digests, source), "HAVING": where if block.where else ""}
             block = source.block
         elif isinstance(source, Limit):
@@ -52,7 +52,3 @@ def _digest_keys(digests: Digests, group: Group) -> str:
     sets = digests.part(group.sets, inside) if group.sets else ""
     keys = sorted({digests.part(key, inside) for key in group.keys if not is_constant(key)})
     return digests.hash_texts(str(bool(group.keys)), sets, *keys)
-
-
-def _is_distinct(relation: Relation, group: Group) -> bool:
-    return len(group.keys) == len(relation.columns) and group.sets is None

@@ -71,10 +71,7 @@ def apply_generator(
 
 
 def without_volatility(value: Value) -> Value:
-    """Return the value as if it were deterministic.
-
-    An unknown function is assumed to make the same number of rows each time.
-    """
+    """Return the value as deterministic; an unknown function is assumed to make the same number of rows each time."""
     if isinstance(value, Term):
         return replace(
             value,

@@ -30,10 +30,7 @@ class FromClause(ABC):
 
     def __post_init__(self) -> None:
         self._ctes = With()
-        self._reader = Reader(self._read_subquery, self.lower)
-
-    def _read_subquery(self, node: exp.Expr, scope: Scope) -> Relation:
-        return self._translate_query(node, self._ctes, scope)
+        self._reader = Reader(lambda node, scope: self._translate_query(node, self._ctes, scope), self.lower)
 
     @abstractmethod
     def _translate_query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:

@@ -101,15 +101,15 @@ class Sealed(_Over):
 
     @cached_property
     def finds_at_most_one(self) -> bool:
-        """True for groups whose keys are all compared with outer values of the same type.
-
-        The types must be equal because '1' and '01' both equal 1.
-        """
+        """True for groups whose keys are compared with outer values of the same type: '1' and '01' both equal 1."""
         group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
         if not isinstance(group, Group) or group.sets:
             return False
         equated = [
-            side for value in self.block.where if _is_of_one_type(value) for side in _equality_keys(group, value)
+            side
+            for value in self.block.where
+            if isinstance(value, Term) and are_of_one_type(value.parts)
+            for side in _equality_keys(group, value)
         ]
         return all(is_constant(key) or any(key is key_part for key_part in equated) for key in group.keys)
 
@@ -223,10 +223,7 @@ class Generated(Source):
 
 @dataclass(frozen=True, eq=False)
 class Values(Source):
-    """The rows of VALUES: their number, and the values of each column.
-
-    The values are in an order that does not depend on how they are written.
-    """
+    """The rows of VALUES: their number, and each column's values in an order that does not depend on the text."""
 
     table: tuple[tuple[Value, ...], ...]
 
@@ -450,10 +447,6 @@ def _counts_first(values: Sequence[Value]) -> bool:
 
 def _is_key(inner: Part) -> bool:
     return not (isinstance(inner, Term) and inner.op == "aggregate") and inner is not ROW
-
-
-def _is_of_one_type(predicate: Value) -> bool:
-    return isinstance(predicate, Term) and are_of_one_type(predicate.parts)
 
 
 def _equality_keys(group: Group, predicate: Value) -> list[Part]:

@@ -62,10 +62,7 @@ def depends_on_batch(relation: Relation, time_column: str, *, short: bool) -> bo
 
 
 def time_dependence(relation: Relation, time_column: str, *, short: bool) -> TimeDependence:
-    """Return the parts of a query that depend on the length of the intervals of a table.
-
-    `time_column` is that of the table, or '' if it has none. Intervals of less than a day are `short`.
-    """
+    """Return what depends on the length of a table's intervals; those of less than a day are `short`."""
     if not has_dates(relation):
         return TimeDependence()  # without dates, every batch reads all rows
     block = relation.block
@@ -161,7 +158,6 @@ def _may_be_times(predicate: Value, column: Ref, time: Part | None) -> bool:
 
 
 def _text_type(column: Ref) -> str | None:
-    """Return the type of a column, 'string' for each kind of text."""
     type_ = type_of(column)
     return "string" if type_ is not None and type_.startswith(("char(", "varchar(")) else type_
 

@@ -154,10 +154,7 @@ def _array_slice(node: exp.Expr, dialect: str) -> exp.Expr | None:
 def _translate_slice(
     dialect: str, array: exp.Expr, start: exp.Expr | None, end: exp.Expr | None, step: exp.Expr | None
 ) -> exp.Expr:
-    """Return the translation of `x[2:3]`, both ends included.
-
-    SLICE takes a length, and its start is neither 0 nor before the first element.
-    """
+    """Return the translation of `x[2:3]`, both ends included; SLICE takes a length and a start within the array."""
     low = 1 if start is None else _slice_bound(start)
     high = -1 if end is None else _slice_bound(end)
     from_end = (low is not None and low < 0) or (end is not None and high is not None and high < 0)

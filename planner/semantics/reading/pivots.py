@@ -17,10 +17,7 @@ _OPERATORS = frozenset({
 
 
 def enclose_pivots(tokens: Sequence[Token]) -> tuple[list[Token], int]:
-    """Return the tokens with a call around each expression of PIVOT that begins with one, and their number.
-
-    The parser would read the first call as the whole expression.
-    """
+    """Return the tokens with a call around each expression of PIVOT that begins with a call, and their number."""
     if all(token.token_type is not TokenType.PIVOT for token in tokens):
         return list(tokens), 0
     out, enclosed, index = list[Token](), 0, 0

@@ -164,10 +164,7 @@ def _normalize_value(key: str, value: str) -> str:
 
 
 def parse_properties(text: str) -> dict[str, tuple[str, int]]:
-    """Return the keys of a Java properties file like `spark-defaults.conf`, each with its value and its line.
-
-    White space, `=` or `:` ends a key, a backslash continues in the next line, and the last of two equal keys counts.
-    """
+    """Return the keys of a file like `spark-defaults.conf` with value and line; the last of two equal keys counts."""
     settings: dict[str, tuple[str, int]] = {}
     prefix, began = "", 0
     for number, line in enumerate(text.splitlines(), 1):

@@ -95,10 +95,7 @@ def generate_in_place(generator: Generator, tree: exp.Expr) -> str:
 
 
 def parse_statements(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
-    """Return the statements of these tokens as trees; raise sqlglot's errors, and RecursionError for deep nesting.
-
-    The limit is deeper than realistic queries. If sqlglot is compiled, deeper nesting would end the process.
-    """
+    """Return these tokens as trees; raise RecursionError for deep nesting, which would end a compiled sqlglot."""
     _check_depth(tokens)
     if dialect != "spark":
         read = bare_as_columns(tokens) if dialect in SPARK else list(tokens)
@@ -178,10 +175,7 @@ def drop_positions(tree: exp.Expr) -> None:
 
 
 def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
-    """Return the tokens with the calls of REWRITTEN functions marked, and their number.
-
-    The parser then preserves their names and arguments. sqlglot's own mark is a comment after the arguments.
-    """
+    """Return the tokens with the calls of REWRITTEN functions marked, which preserves them, and their number."""
     out, opened, marked = list(tokens), list[bool](), 0
     for index, token in enumerate(out):
         if token.token_type is TokenType.L_PAREN:
@@ -265,10 +259,7 @@ def _name_values(values: exp.Values) -> None:
 
 
 def without_double_brackets(tree: exp.Expr) -> exp.Expr:
-    """Return a tree of another dialect for Spark, with `IN ((SELECT ...))` as `IN (SELECT ...)`.
-
-    The two are the same in the other dialect, but not in Spark.
-    """
+    """Return a tree of another dialect with `IN ((SELECT ...))` as `IN (SELECT ...)`, which is different in Spark."""
     for node in tree.find_all(exp.In):
         while inner := _inner_subquery(node):
             node.set("query", inner)
@@ -276,10 +267,7 @@ def without_double_brackets(tree: exp.Expr) -> exp.Expr:
 
 
 def _bind_variables(node: exp.Lambda) -> None:
-    """Replace each use of a lambda's variable by an identifier, in any case, and its fields by dots after it.
-
-    A variable takes precedence over every column, table and function of its name.
-    """
+    """Replace each use of a lambda's variable, which takes precedence over all columns, by an identifier."""
     names = {variable.name.lower() for variable in node.expressions}
     for column in list(node.this.find_all(exp.Column)):
         first, *fields = column.parts

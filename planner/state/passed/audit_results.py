@@ -59,10 +59,7 @@ class AuditHistory:
         since: datetime | None = None,
         limit: int = LISTED,
     ) -> tuple[RecordedAudit, ...]:
-        """Return the newest results first, at most `limit`, filtered by models, environment, audit and time.
-
-        '' in `models` stands for standalone audits, None for all.
-        """
+        """Return the newest results first, at most `limit`; '' in `models` stands for standalone audits."""
         columns = t.audit_results.c
         with self._database.reading() as tx:
             statement = tx.select(t.audit_results)

@@ -100,10 +100,7 @@ class Runs:
     def expect(
         self, id: str, environment: str, due: Mapping[str, tuple[str, Timeline]], *, again: bool = False
     ) -> None:
-        """Keep which models are due, as (table, intervals); a model that the run had before keeps its intervals too.
-
-        When they are computed `again` it keeps those alone: a lookback would widen them each time.
-        """
+        """Keep which models are due, as (table, intervals), with their earlier intervals unless computed `again`."""
         with self._database.writing() as tx:
             current_time, former_models = tx.now(), _read_models(tx, id)
             models = (
@@ -158,7 +155,6 @@ class Runs:
 
 
 def _build_due_model(name: str, table: str, intervals: Timeline, earlier: ModelRun | None, again: bool) -> ModelRun:
-    """Return a model that is due, with the run's earlier work on its table unless that is repeated."""
     if earlier is None or earlier.table != table:
         return ModelRun(name, table, RunStatus.DUE, intervals)
     rows, seconds = (0, 0.0) if earlier.status is RunStatus.DONE else (earlier.rows, earlier.seconds)

@@ -56,10 +56,7 @@ class _Versions:
         )
 
     def boundary(self, moment: exp.Expr) -> exp.Expr:
-        """Return the end of the version in force that `moment` ends, which is never before its begin.
-
-        The next version begins with it.
-        """
+        """Return the end of the version in force that `moment` ends, with which the next one begins."""
         return greatest_value(moment, side_column("target", self.history.valid_from))
 
     @property

@@ -1,7 +1,4 @@
-"""The built-in audits: for each the arguments that it takes, and the query of failing rows over `@this_model`.
-
-Names, arguments and defaults are SQLMesh's. NULLs pass, unless an audit is about NULLs.
-"""
+"""SQLMesh's built-in audits: their arguments, and the query of failing rows over `@this_model`; NULLs pass."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -220,10 +217,7 @@ def _z_score(arguments: Arguments) -> str:
 
 
 def _kl_divergence(arguments: Arguments) -> str:
-    """Return the query of the sum of (p - q) * ln(p / q) over all values.
-
-    A value that only one of the columns has makes the sum infinite.
-    """
+    """Return the query of the sum of (p - q) * ln(p / q), infinite for a value of only one of the columns."""
     if ("column" in arguments) == ("source_column" in arguments):
         raise ValueError("`column` is needed.")
     source = _read_column(arguments, "column" if "column" in arguments else "source_column")

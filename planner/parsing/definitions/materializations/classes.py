@@ -174,10 +174,7 @@ def _kind_of(node: ast.ClassDef, tree: ast.Module, names: Names) -> ast.ClassDef
 
 
 def _kind_properties(kind: ast.ClassDef | None, names: Names) -> dict[str, ast.expr]:
-    """Return the properties of a project's kind, each with the expression that it returns.
-
-    Raise NotUnderstood for anything that might change how SQLMesh plans its models.
-    """
+    """Return the expressions of a kind's properties; raise NotUnderstood for anything that might change plans."""
     properties: dict[str, ast.expr] = {}
     if kind is None:
         return properties

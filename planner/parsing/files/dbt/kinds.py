@@ -1,7 +1,4 @@
-"""The kind of a dbt node in mergeplan, with its settings, and the query that fills its table.
-
-Any difference between dbt and the kind is refused with a message: no table is filled approximately.
-"""
+"""The kind of a dbt node, with its settings and its query; any difference between the two is refused."""
 
 import re
 from collections.abc import Callable
@@ -206,10 +203,7 @@ def _delete_insert(node: DbtNode) -> DbtKind:
 
 
 def _insert_overwrite(node: DbtNode) -> DbtKind:
-    """Return the kind that replaces the partitions that the query returns or, without partitions, the whole table.
-
-    Later runs depend on the content of the table, if only on whether it has rows.
-    """
+    """Return the kind that replaces partitions or the whole table; later runs depend on what it contains."""
     columns = node.words("partition_by")
     if node.words("liquid_clustered_by"):
         raise node.refusal(

@@ -96,10 +96,7 @@ class Manifest:
 
 
 def load_manifest(path: str, text: str, results: str | None, parsed: bytes | None, project: str) -> Manifest:
-    """Return a manifest of this project; raise ProjectError for any other file.
-
-    The file must be a manifest, of this project, and compiled for Spark.
-    """
+    """Return a manifest of this project, compiled for Spark; raise ProjectError for any other file."""
     content = read_json(ManifestFile, path, text, hint="Make it by `dbt compile --full-refresh`.")
     run = read_json(RunResults, str(PurePosixPath(path).with_name("run_results.json")), results or "{}")
     manifest = Manifest(path, content, run)
@@ -137,7 +134,11 @@ def manifest_project(
             check_vars(manifest.path, version, manifest.vars_hash, manifest.results.args, target, read)
             refuse_vars_of_packages(manifest.path, names)
     _check_files(first, names)
-    nodes = [node for node in content.nodes.values() if node.resource_type in KINDS and _is_enabled(node)]
+    nodes = [
+        node
+        for node in content.nodes.values()
+        if node.resource_type in KINDS and node.config.get("enabled") is not False
+    ]
     data: dict[str, Any] = {
         "dbt": content.metadata.dbt_version,
         "nodes": [_node_data(first, later, node, types.get(node.unique_id, {}), read) for node in nodes],
@@ -173,10 +174,6 @@ def _from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], n
     package = item["id"].split(".")[1]
     path = f"{folders.get(package, '')}/{item['path']}"
     return {**item, "path": path} if package != project and path in names else item
-
-
-def _is_enabled(node: NodePart) -> bool:
-    return node.config.get("enabled") is not False
 
 
 def _node_data(
@@ -232,10 +229,7 @@ def _type_error(node: NodePart, types: Mapping[str, str]) -> str:
 
 
 def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
-    """Return False for a node whose file has another text than in the manifest.
-
-    A generic test has no text of its own, and files of packages are not compared.
-    """
+    """Return False for a node whose file was edited since; generic tests and packages are not compared."""
     if node.checksum.name != "sha256" or node.test_metadata or node.package_name != first.project:
         return True
     text = read(node.original_file_path)

@@ -25,10 +25,7 @@ AGAIN = "Make the manifest again."
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A file that dbt read: its path from the root, its package, its kind in dbt, and the SHA-256 of its text.
-
-    The hash is '' for a large seed, whose text dbt does not hash.
-    """
+    """A file that dbt read: path, package, kind, and the SHA-256 of its text, '' for a large seed."""
 
     path: str
     package: str

@@ -70,7 +70,6 @@ def audit_name(test: DbtNode) -> str:
 
 
 def _audit_block(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bool) -> tuple[str, str]:
-    """Return one audit: the failing rows, or their number if another number than none is allowed."""
     if not _CONDITION.fullmatch(condition):
         message = f"it fails at `{condition}`, which is no comparison with a number."
         raise ProjectError(message, place=Place(test.path, 1))
@@ -95,10 +94,7 @@ def replace_relation(text: str, relation: str, replacement: str) -> str:
 
 
 def tests_by_model(project: DbtProject) -> tuple[Mapping[str, list[DbtNode]], list[DbtNode]]:
-    """Return the tests of each node by its id, and those that belong to no single node.
-
-    Each test runs at the last built of all nodes that it reads.
-    """
+    """Return the tests of each node, the last built of all that they read, and the tests of no single node."""
     by_model: dict[str, list[DbtNode]] = {}
     apart: list[DbtNode] = []
     for test in project.nodes:
@@ -122,10 +118,7 @@ def _list_ancestors(project: DbtProject, name: str) -> set[str]:
 
 
 def constraint_texts(node: DbtNode) -> Iterator[tuple[str, str]]:
-    """Yield the audits of the constraints of hooks and of a contract.
-
-    On tables of Delta, a write that breaks a constraint fails.
-    """
+    """Yield the audits of the constraints of hooks and of a contract, which fail a write on Delta."""
     name = f"{_WORD.sub('_', node.id.partition('.')[2])}_constraint"
     for column in dict.fromkeys(not_null_columns(node)):
         yield _constraint_audit(node, f"{name}_not_null_{_WORD.sub('_', column)}", f"{quote_name(column)} IS NULL")
@@ -211,10 +204,7 @@ def _refuse_files(node: DbtNode, text: str) -> None:
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """Yield sources with typed columns or freshness as items of external_models.yaml, and the tables that dbt fills.
-
-    YAML need not list all columns of a source.
-    """
+    """Yield sources with typed columns or freshness as external models, and the tables that dbt fills."""
     for node in filter(is_loaded, project.nodes):
         yield {"name": _quote_table(node), "columns": dict(node.types), "stamp": load_stamp(node)}
     built = {node.table for node in project.nodes if node.type != "test"}

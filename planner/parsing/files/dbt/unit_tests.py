@@ -58,10 +58,7 @@ def _read_load(test: DbtUnitTest) -> Mapping[str, Any]:
 
 
 def spell_names(text: str, project: DbtProject) -> str:
-    """Return a file of our own tests as mergeplan reads it.
-
-    It has the tables of dbt's models and sources in place of their names, and the texts that calls of macros become.
-    """
+    """Return a file of our own tests with tables in place of dbt's names, and texts in place of macro calls."""
     tables = {source.id.split(".", 2)[2]: source.table for source in project.sources}
     tables |= {node.name: node.table for node in project.nodes if node.type in ("model", "seed", "snapshot")}
     root = _compose(text)
@@ -134,10 +131,7 @@ def unit_test_text(tests: Iterable[tuple[DbtUnitTest, Mapping[str, object]]], so
 
 
 def _select_inputs(test: DbtUnitTest, model: DbtNode, load: Mapping[str, Any]) -> Sequence[DbtFixture]:
-    """Return the inputs that the model's query reads; the model's own rows decide whether a run is a later one.
-
-    A load adds to these rows, whether the query reads them or not.
-    """
+    """Return the inputs that the query reads; the model's own rows decide whether a run is a later one."""
     model_inputs = [fixture for fixture in test.inputs if fixture.table == model.table]
     parent_inputs = [fixture for fixture in test.inputs if fixture.table != model.table]
     is_twofold = model.materialized == "incremental" and model.text.strip() != model.later.strip()
