@@ -107,7 +107,11 @@ class _Selector:
         if colon and prefix not in ("tag", "git"):
             raise self._selector_error(f"`{prefix}:` is not known")
         if prefix == "git" and colon:
-            return self._extend_selection(self._models_since(core), up, down)
+            if self.changed is None:
+                raise self._selector_error("`git:` cannot be used here")
+            if not core:
+                raise self._selector_error("`git:` needs a branch")
+            return self._extend_selection((self.changed(core) & self.graph.models.keys()), up, down)
         matches = self._match_models(prefix if colon else "", core.lower())
         if not matches:
             near = _nearest_name(core.lower(), self._list_names(prefix if colon else ""))
@@ -122,13 +126,6 @@ class _Selector:
     def _match_models(self, prefix: str, core: str) -> frozenset[str]:
         models = self.graph.models.items()
         return frozenset(name for name, model in models if _is_match(prefix, core, name, model.metadata.tags))
-
-    def _models_since(self, ref: str) -> frozenset[str]:
-        if self.changed is None:
-            raise self._selector_error("`git:` cannot be used here")
-        if not ref:
-            raise self._selector_error("`git:` needs a branch")
-        return self.changed(ref) & self.graph.models.keys()
 
     def _extend_selection(self, names: frozenset[str], up: bool, down: bool) -> frozenset[str]:
         above = self.graph.upstream(names) if up else frozenset()

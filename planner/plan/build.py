@@ -217,7 +217,16 @@ def _build_environment(
     views = frozenset(name for name in names if models[name].kind.has_view)
     naming, expires_at = request.naming, request.expires_at
     new = replace(target, snapshots=snapshots, views=views, naming=naming, expires_at=expires_at)
-    _check_views(new, base)
+    # no view may have the name of another model's view
+    taken = base.views_by_name if base.name != new.name else {}
+    named: dict[str, str] = {}
+    for model in sorted(new.views):
+        name = new.naming.view(model, new.name)
+        owner = named.setdefault(name, taken[name].model if name in taken else model)
+        if owner != model:
+            message = f"`{name}`, the view of `{model}` in `{new.name}`, is the view of `{owner}` already."
+            hint = "Rename the model or the environment."
+            raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
     return new
 
 
@@ -413,19 +422,6 @@ def _build_due_change(snapshot: Snapshot, needed_time: Timeline, missing: Timeli
         needed=needed_time,
         missing=missing,
     )
-
-
-def _check_views(new: Environment, base: Environment) -> None:
-    """Raise ProjectError if a view of the environment has the name of another model's view."""
-    taken = base.views_by_name if base.name != new.name else {}
-    named: dict[str, str] = {}
-    for model in sorted(new.views):
-        name = new.naming.view(model, new.name)
-        owner = named.setdefault(name, taken[name].model if name in taken else model)
-        if owner != model:
-            message = f"`{name}`, the view of `{model}` in `{new.name}`, is the view of `{owner}` already."
-            hint = "Rename the model or the environment."
-            raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
 
 
 def _find_warnings(

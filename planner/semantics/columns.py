@@ -196,23 +196,20 @@ def names_with_capitals(sql: str) -> Mapping[str, str]:
         return {}  # only its text counts then
     if not isinstance(tree, exp.Query):
         return {}
-    names = sorted(_column_names(tree)) if tree.is_star else tree.named_selects
-    written: dict[str, str] = {}
-    for name in names:
-        if name != name.lower():
-            written[name.lower()] = written.get(name.lower(), "") + name
-    return written
-
-
-def _column_names(tree: exp.Expr) -> set[str]:
-    """Return the names in a query, in any case, that a column may have: all but those of tables and their aliases."""
-    return {
+    # all but those of tables and their aliases
+    column_names = {
         identifier.name
         for identifier in tree.find_all(exp.Identifier)
         if identifier.arg_key not in ("table", "db", "catalog")
         and not isinstance(identifier.parent, exp.Table)
         and not (isinstance(identifier.parent, exp.TableAlias) and identifier.arg_key == "this")
     }
+    names = sorted(column_names) if tree.is_star else tree.named_selects
+    written: dict[str, str] = {}
+    for name in names:
+        if name != name.lower():
+            written[name.lower()] = written.get(name.lower(), "") + name
+    return written
 
 
 @lru_cache(maxsize=8192)
@@ -350,7 +347,19 @@ def _read_parents(relation: Relation, columns: tuple[str, ...], parents: Mapping
     """Return what the query reads of each parent; raise Opaque where names or columns cannot be trusted."""
     if tuple(relation.columns) != columns:
         raise Opaque("columns that Spark names in another way")
-    reads = _reads_by_parent(relation, parents)
+    rows = depends_on(relation.block)
+    outputs = {name: source_columns(value) for name, value in relation.columns.items()}
+    reads = {
+        parent: Reads(
+            frozenset(column for table, column in rows if table == parent),
+            {
+                name: of_it
+                for name, read in outputs.items()
+                if (of_it := frozenset(column for table, column in read if table == parent))
+            },
+        )
+        for parent in parents
+    }
     if any(MORE in read.rows.union(*read.outputs.values()) for read in reads.values()):
         raise Opaque("a `*` over a table of which not all columns are declared")
     return reads
@@ -388,22 +397,6 @@ def _opaque_shape(
     unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
     own_volatile = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
     return Shape(True, _tree_text(tree), columns, volatile_rows=own_volatile, reads=reads, obstacle=obstacle)
-
-
-def _reads_by_parent(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads]:
-    rows = depends_on(relation.block)
-    outputs = {name: source_columns(value) for name, value in relation.columns.items()}
-    return {
-        parent: Reads(
-            frozenset(column for table, column in rows if table == parent),
-            {
-                name: of_it
-                for name, read in outputs.items()
-                if (of_it := frozenset(column for table, column in read if table == parent))
-            },
-        )
-        for parent in parents
-    }
 
 
 def _tree_text(tree: exp.Expr) -> str:
@@ -475,8 +468,5 @@ def _find_unresolved_column(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...
 def _may_be_field(column: exp.Column, columns: set[str]) -> bool:
     """Return True if `a.b` may be the field `b` of a struct column `a`, also if a table is called `a`."""
     table = column.table.lower()
-    return bool(table) and (table in columns or table not in _source_names(column.root()))
-
-
-def _source_names(tree: exp.Expr) -> set[str]:
-    return {table.alias_or_name.lower() for table in tree.find_all(exp.Table, exp.Subquery, exp.CTE)}
+    source_names = {table.alias_or_name.lower() for table in column.root().find_all(exp.Table, exp.Subquery, exp.CTE)}
+    return bool(table) and (table in columns or table not in source_names)

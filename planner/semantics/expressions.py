@@ -80,30 +80,28 @@ class _Expression:
 
     def value(self, node: exp.Expr) -> Value:
         try:
-            return self._translate_and_mark(node)
+            # Inside an expression Spark would first generate the rows; only a whole output can be translated.
+            if multiplies_rows(node):
+                raise Opaque("a function that returns rows inside an expression")
+            value = self._translate_by_kind(node)
+            if isinstance(value, Term) and value.size > TERMS_MAX:
+                raise Opaque("expressions that expand to that many")
+            if (is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(node, value):
+                parts = value.parts if isinstance(value, Term) else (value,)
+                # Marked here and not in `_translate_by_kind`: every spelling of a non-deterministic function is marked.
+                op = value.op if isinstance(value, Term) else "unsure"
+                return Term(op, (*parts, *self._non_determinism(node)), own_volatile=True)
+            if folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
+                return replace(value, parts=(*value.parts, *self._rounding_parts(node, value.parts)))
+            return value
         except Opaque as opaque:
             opaque.construct = opaque.construct or _quote_expression(node)
             raise
 
-    def _translate_and_mark(self, node: exp.Expr) -> Value:
-        # Inside an expression Spark would first generate the rows; only a whole output can be translated.
-        if multiplies_rows(node):
-            raise Opaque("a function that returns rows inside an expression")
-        value = self._translate_by_kind(node)
-        if isinstance(value, Term) and value.size > TERMS_MAX:
-            raise Opaque("expressions that expand to that many")
-        if (is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(node, value):
-            parts = value.parts if isinstance(value, Term) else (value,)
-            # Marked here and not in `_translate_by_kind`: every spelling of a non-deterministic function is marked.
-            op = value.op if isinstance(value, Term) else "unsure"
-            return Term(op, (*parts, *self._non_determinism(node)), own_volatile=True)
-        if folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
-            return replace(value, parts=(*value.parts, *self._rounding_parts(node, value.parts)))
-        return value
-
     def _non_determinism(self, node: exp.Expr) -> tuple[Part, ...]:
         call = (self.reader.random_call(node),) if is_random(node) else ()
-        return (*call, *(() if depends_on_session(node) else self._provenance_parts()))
+        provenance = None if depends_on_session(node) else self.scope.provenance
+        return (*call, *((provenance.values_trace,) if provenance else ()))
 
     def _is_sorted_away(self, node: exp.Expr) -> bool:
         """Return True for a list of values that is immediately sorted or counted.
@@ -128,9 +126,6 @@ class _Expression:
     def _picks_one_of_equals(self, node: exp.Expr, value: Part) -> bool:
         """Return True for an aggregate that returns one of several equal strings that may look different."""
         return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
-
-    def _provenance_parts(self) -> tuple[Part, ...]:
-        return (self.scope.provenance.values_trace,) if self.scope.provenance else ()
 
     def _rounding_parts(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Return the explicit order, of the query or a view, that decides how a floating point aggregate rounds."""
@@ -216,8 +211,8 @@ class _Expression:
                 return Term(_DATE_PARTS[node.name.upper()], ("this", date, "end"))
             case exp.Dot() if isinstance(node.expression, exp.Identifier):
                 return Term("field", (self.value(node.this), node.expression.name))
-            case exp.Bracket() if len(node.expressions) == 1 and _is_text(node.expressions[0]):
-                return Term("field", (self.value(node.this), encode_case(node.expressions[0].name)))
+            case exp.Bracket(expressions=[exp.Literal() as key]) if key.is_string:
+                return Term("field", (self.value(node.this), encode_case(key.name)))
             case exp.DPipe():
                 return rules.build_concatenation([self.value(node.this), self.value(node.expression)])
             case exp.Concat():
@@ -290,27 +285,21 @@ class _Expression:
         if isinstance(argument, (exp.DataType, exp.Var)):
             return [argument.sql("spark").upper()]
         if isinstance(argument, exp.Star) or (isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star)):
-            return self._translate_star(argument, of)
+            if argument.args.get("except_") or argument.args.get("replace") or argument.args.get("except"):
+                raise Opaque("a star with exceptions inside a function")
+            alias_of_star = (
+                argument.args["table"].name.lower()
+                if isinstance(argument, exp.Column) and argument.args.get("table")
+                else None
+            )
+            tables = [columns for alias, columns in self.scope.tables.items() if alias_of_star in (None, alias)]
+            select = argument.find_ancestor(exp.Select)
+            if not tables or (alias_of_star is None and len(tables) > 1) or (select and USING in select.meta):
+                raise Opaque("a star over joined columns")  # USING and NATURAL merge some of them
+            if isinstance(of, exp.Struct) and not self.reader.lower:  # its fields keep the case of the query's names
+                raise Opaque("a star inside a function")
+            return [part for columns in tables for name, value in columns.items() for part in (name, value)]
         return [self.value(argument)]
-
-    def _translate_star(self, star: exp.Expr, of: exp.Expr) -> list[Part]:
-        """Return every column with its name, for `*` or `a.*` inside a function.
-
-        A struct's fields keep the case in which the query writes the names, so the query must contain no capital
-        letters.
-        """
-        if star.args.get("except_") or star.args.get("replace") or star.args.get("except"):
-            raise Opaque("a star with exceptions inside a function")
-        alias_of_star = (
-            star.args["table"].name.lower() if isinstance(star, exp.Column) and star.args.get("table") else None
-        )
-        tables = [columns for alias, columns in self.scope.tables.items() if alias_of_star in (None, alias)]
-        select = star.find_ancestor(exp.Select)
-        if not tables or (alias_of_star is None and len(tables) > 1) or (select and USING in select.meta):
-            raise Opaque("a star over joined columns")  # USING and NATURAL merge some of them
-        if isinstance(of, exp.Struct) and not self.reader.lower:
-            raise Opaque("a star inside a function")
-        return [part for columns in tables for name, value in columns.items() for part in (name, value)]
 
     def _translate_column(self, node: exp.Column) -> Value:
         name, table = node.name.lower(), node.table.lower()
@@ -334,7 +323,12 @@ class _Expression:
             named = self.windows.get(name.name.lower())
             if named is None or any(node.args.get(key) for key in ("partition_by", "order", "spec")):
                 raise Opaque("a window that is based on another one")
-            node = _resolve_window(node, named)
+            if named.args.get("alias"):
+                raise Opaque("a window that is based on another one")
+            window = exp.Window(this=node.this)
+            for key in ("partition_by", "order", "spec"):
+                window.args[key] = named.args.get(key)  # not `set`, which would move the nodes out of the WINDOW clause
+            node = window
         if node.args.get("first") is not None or isinstance(node.args.get("over"), exp.Expr):
             raise Opaque("a window with clauses of its own")
         # The keys of a partition have no order, and repeating one changes nothing.
@@ -420,26 +414,18 @@ def has_other_precedence(node: exp.Expr) -> bool:
     if not isinstance(node, _OPERATORS):
         return False
     if isinstance(node, exp.Neg):
-        return _is_cast_number(node.this)
+        inner, exact = node.this, True
+        while isinstance(inner, exp.Cast):
+            exact, inner = exact and inner.is_type(exp.DType.DOUBLE), inner.this
+        if inner is node.this or not isinstance(inner, exp.Literal) or inner.is_string:
+            return False
+        return not exact or float(inner.name) == 0  # rounding is symmetric; only zero has two signs
     operands = (node.args.get("this"), node.args.get("expression"))
     if isinstance(node, _LOOSE):
         kinds = (*_LOOSE, exp.Add, exp.Sub)
         return any(isinstance(operand, kinds) and type(operand) is not type(node) for operand in operands)
     others = _LOOSE if isinstance(node, (exp.Add, exp.Sub)) else _PREDICATES
     return any(isinstance(operand, others) for operand in operands)
-
-
-def _is_cast_number(node: exp.Expr) -> bool:
-    inner, exact = node, True
-    while isinstance(inner, exp.Cast):
-        exact, inner = exact and inner.is_type(exp.DType.DOUBLE), inner.this
-    if inner is node or not isinstance(inner, exp.Literal) or inner.is_string:
-        return False
-    return not exact or float(inner.name) == 0  # rounding is symmetric; only zero has two signs
-
-
-def _is_text(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
 def _number_term(text: str) -> Term:
@@ -459,15 +445,6 @@ def _counts_rows(node: exp.Count) -> bool:
     if node.expressions:
         return False
     return isinstance(node.this, exp.Literal) or (isinstance(node.this, exp.Star) and is_star_of_count(node.this))
-
-
-def _resolve_window(node: exp.Window, named: exp.Expr) -> exp.Window:
-    if named.args.get("alias"):
-        raise Opaque("a window that is based on another one")
-    window = exp.Window(this=node.this)
-    for key in ("partition_by", "order", "spec"):
-        window.args[key] = named.args.get(key)  # not `set`, which would move the nodes out of the WINDOW clause
-    return window
 
 
 def _is_default(spec: exp.Expr) -> bool:

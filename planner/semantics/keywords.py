@@ -70,7 +70,9 @@ class _ColumnNames:
         name, select = node.name.lower(), node.find_ancestor(exp.Select, exp.SetOperation)
         if not isinstance(select, exp.Select):
             return None
-        clause = _clause_of(node, select)
+        clause = node
+        while clause.parent is not None and clause.parent is not select:
+            clause = clause.parent
         is_column = self._has_column(_list_tables(select, clause), name)
         if isinstance(clause, _BEHIND_OUTPUTS):
             outputs = [
@@ -132,12 +134,6 @@ class _ColumnNames:
         columns = [self._item_columns(item) for item in _list_tables(select, None)]
         narrowed = any(star.args.get(key) for star in select.find_all(exp.Star) for key in ("except_", "rename"))
         return None if narrowed or None in columns else {name for names in columns for name in names or ()}
-
-
-def _clause_of(node: exp.Expr, select: exp.Select) -> exp.Expr:
-    while node.parent is not None and node.parent is not select:
-        node = node.parent
-    return node
 
 
 def _list_tables(select: exp.Select, clause: exp.Expr | None) -> list[exp.Expr]:

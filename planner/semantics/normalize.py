@@ -270,12 +270,10 @@ def expands_aliases(tree: exp.Expr) -> bool:
 
 def hides_names(tree: exp.Expr) -> bool:
     """Return True if sqlglot does not know the names of the columns that a star, or a join by name, stands for."""
-    return _excepts_fields(tree) or _takes_names_from_text(tree)
-
-
-def _excepts_fields(tree: exp.Expr) -> bool:
-    """Return True for `* EXCEPT (a.b)`, which takes a field out of a struct where `a` is no table."""
-    return any(name.find(exp.Dot) or getattr(name, "table", "") for name in _excepted_names(tree))
+    # `* EXCEPT (a.b)` takes a field out of a struct where `a` is no table
+    excepted_names = (name for star in tree.find_all(exp.Star) for name in star.args.get("except_") or ())
+    excepts_fields = any(name.find(exp.Dot) or getattr(name, "table", "") for name in excepted_names)
+    return excepts_fields or _takes_names_from_text(tree)
 
 
 def _takes_names_from_text(tree: exp.Expr) -> bool:
@@ -306,10 +304,6 @@ def _has_name(output: exp.Expr) -> bool:
         if not isinstance(value, exp.Column) or (value.table and value.table.lower() not in _tables_in_scope(value)):
             return False
     return isinstance(value, (exp.Alias, exp.Aliases, exp.Column, exp.Dot)) or value.is_star
-
-
-def _excepted_names(tree: exp.Expr) -> list[exp.Expr]:
-    return [name for star in tree.find_all(exp.Star) for name in star.args.get("except_") or ()]
 
 
 def _bare_names(clause: exp.Expr) -> set[str]:

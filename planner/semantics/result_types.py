@@ -104,7 +104,13 @@ def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | No
     if term.op in _UNCHANGED and len(types) == 1:
         return types[0] if types[0] in _NUMBERS or read_decimal(types[0]) else None
     if term.op in _ROUNDS or term.op in _UP_OR_DOWN:
-        return _round_type(term, type_of)
+        # for a decimal it depends on its digits
+        named = named_arguments(term.parts)
+        numbers = named.get("this") or named.get("expressions") or [""]
+        type_ = type_of(numbers[0])
+        if type_ not in _NUMBERS:
+            return None
+        return type_ if term.op in _ROUNDS else "bigint" if "decimals" not in named else None
     if term.op == "TimestampAdd":
         moved = type_of((named_arguments(term.parts).get("this") or [""])[0])
         return moved if moved in _MOMENTS else None
@@ -123,11 +129,6 @@ def _arithmetic_type(operator: str, values: list[Part], types: list[str | None])
     has_literal = any(isinstance(value, Term) and value.op == "int" for value in values)
     if read_decimal(common):
         return _OF_DECIMALS[operator](types) if operator in _OF_DECIMALS and not has_literal else None
-    return _shift_type(operator, values, types)
-
-
-def _shift_type(operator: str, values: list[Part], types: list[str | None]) -> str | None:
-    """Return the type of a day or a moment that is moved by an interval, or by a number of days."""
     if operator not in ("Add", "Sub"):
         return None
     (type_, by), amount = types, values[1]
@@ -135,16 +136,6 @@ def _shift_type(operator: str, values: list[Part], types: list[str | None]) -> s
     if unit and isinstance(unit[0], str):
         return type_ if type_ in _MOMENTS or (type_ == "date" and unit[0] in _DAYS) else None
     return "date" if type_ == "date" and by in ("tinyint", "smallint", "int") else None
-
-
-def _round_type(term: Term, type_of: TypeOf) -> str | None:
-    """Return the type of ROUND, and of CEIL and FLOOR to a whole number; for a decimal it depends on its digits."""
-    named = named_arguments(term.parts)
-    numbers = named.get("this") or named.get("expressions") or [""]
-    type_ = type_of(numbers[0])
-    if type_ not in _NUMBERS:
-        return None
-    return type_ if term.op in _ROUNDS else "bigint" if "decimals" not in named else None
 
 
 def named_arguments(parts: Iterable[Part]) -> Mapping[str, list[Part]]:
@@ -170,18 +161,12 @@ def _function_type(name: str, named: Mapping[str, list[Part]], type_of: TypeOf) 
     if name in _PICKS:
         is_plain = type_ in _FLOATS or is_of_alike(type_)
         return type_ if is_plain and not named.keys() & {"default", "expressions"} else None
-    if name in ("Sum", "Avg") and set(named) == {"this"}:
-        return _sum_type(type_) if name == "Sum" else _average_type(type_)
+    if name == "Avg" and set(named) == {"this"}:
+        return "double" if type_ in _NUMBERS else average_of_decimals(type_)
+    if name == "Sum" and set(named) == {"this"}:
+        whole = "bigint" if type_ in WHOLE else "double" if type_ in _FLOATS else None
+        return whole or sum_of_decimals(type_)
     return None
-
-
-def _sum_type(type_: str | None) -> str | None:
-    whole = "bigint" if type_ in WHOLE else "double" if type_ in _FLOATS else None
-    return whole or sum_of_decimals(type_)
-
-
-def _average_type(type_: str | None) -> str | None:
-    return "double" if type_ in _NUMBERS else average_of_decimals(type_)
 
 
 def _merge_value_types(values: Iterable[Part], type_of: TypeOf) -> str | None:

@@ -72,7 +72,17 @@ class Shape:
         if table_digest is None:
             table_digest = self._relation_digest(parents)
             if table_digest is None:
-                return self._text_digest(parents)
+                # of an untranslated query, any change of its parents is a change
+                digests = Digests(parents)
+                whole = [
+                    part
+                    for name in sorted(parents)
+                    for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
+                ] + [part for name in sorted(parents) if (part := parents[name].order)]
+                if self.source is None or not self.source.narrowed:  # it may take columns by their place
+                    whole += [part for name in sorted(parents) for part in parents[name].placed]
+                rows = digests.hash_texts("opaque", self.text, *whole)
+                return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
             if source:
                 source.remember_digest(parents, table_digest)
         return table_digest
@@ -85,19 +95,6 @@ class Shape:
                 closed_digest = close_over_itself(digests.relation(relation), self.itself)
                 return replace(closed_digest, order=self._order_text(parents, digests))
         return None
-
-    def _text_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
-        """Return the digests of an untranslated query: any change of its parents is a change of it."""
-        digests = Digests(parents)
-        whole = [
-            part
-            for name in sorted(parents)
-            for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
-        ] + [part for name in sorted(parents) if (part := parents[name].order)]
-        if self.source is None or not self.source.narrowed:  # it may take columns by their place
-            whole += [part for name in sorted(parents) for part in parents[name].placed]
-        rows = digests.hash_texts("opaque", self.text, *whole)
-        return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
 
     @property
     def order(self) -> str:

@@ -31,7 +31,13 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
     query reads the end of its time, it says how that end is determined.
     """
     if model.kind.is_external:
-        return _external_meaning(model)
+        # another stamp says that it holds other rows
+        stamp = ["stamp", model.stamp] if model.stamp else []
+        columns = tuple(
+            (column.name, _digest_parts("external column", column.name, column.type, *stamp))
+            for column in model.columns
+        )
+        return Meaning(_digest_parts("external", model.name, *stamp), columns, types=_column_types(model))
     if model.kind.is_seed:
         return _apply_properties(model, _apply_declared_types(model, _seed_meaning(model)))
     assert shape is not None
@@ -101,15 +107,6 @@ def _table_keys(model: Model, shape: Shape) -> Keys:
         return ()
     texts = [ColumnName.parse(text) or text.replace("``", "`") for text in model.storage.partitioned_by]
     return tuple(key for key in shape.keys if not any(name in text for name in key for text in texts))
-
-
-def _external_meaning(model: Model) -> Meaning:
-    """Return what is known of an external table; another stamp says that it holds other rows."""
-    stamp = ["stamp", model.stamp] if model.stamp else []
-    columns = tuple(
-        (column.name, _digest_parts("external column", column.name, column.type, *stamp)) for column in model.columns
-    )
-    return Meaning(_digest_parts("external", model.name, *stamp), columns, types=_column_types(model))
 
 
 def _seed_meaning(model: Model) -> Meaning:

@@ -45,7 +45,18 @@ class Retention:
                 # Who promotes writes its snapshots first. One that is there stays as it is, and must not go under it.
                 tx.execute(sa.text("LOCK TABLE snapshots IN SHARE ROW EXCLUSIVE MODE"))
             revisions, promotions = _forget_revisions(tx, before), _forget_journal(tx, before)
-            return Forgotten(revisions, promotions, _forget_plans(tx, before), _forget_snapshots(tx))
+            history = sa.select(t.environment_history.c.snapshots).where(tx.own(t.environment_history))
+            named = {id for row in tx.execute(history) for id in maps.ids_in(row.snapshots)}
+            tables = {row.name for row in tx.execute(tx.select(t.physical_tables))}
+            columns = (t.snapshots.c.id, t.snapshots.c.name, t.snapshots.c.version, t.snapshots.c.stored)
+            rows = tx.execute(sa.select(*columns).where(tx.own(t.snapshots)))
+            old = [
+                row.id
+                for row in rows
+                if row.id not in named and (row.stored or DEFAULT.table(row.name, row.version)) not in tables
+            ]
+            _delete_rows(tx, t.snapshots, old)
+            return Forgotten(revisions, promotions, _forget_plans(tx, before), len(old))
 
 
 def _forget_revisions(tx: Transaction, before: datetime) -> int:
@@ -107,22 +118,6 @@ def _forget_plans(tx: Transaction, before: datetime) -> int:
         row.id for row in tx.execute(tx.select(plans).where(plans.c.created_at < before)) if row.id not in latest_ids
     ]
     _delete_rows(tx, plans, old)
-    return len(old)
-
-
-def _forget_snapshots(tx: Transaction) -> int:
-    """Those that no revision names and whose table is gone: what a table that stands is made of can be asked."""
-    history = sa.select(t.environment_history.c.snapshots).where(tx.own(t.environment_history))
-    named = {id for row in tx.execute(history) for id in maps.ids_in(row.snapshots)}
-    tables = {row.name for row in tx.execute(tx.select(t.physical_tables))}
-    columns = (t.snapshots.c.id, t.snapshots.c.name, t.snapshots.c.version, t.snapshots.c.stored)
-    rows = tx.execute(sa.select(*columns).where(tx.own(t.snapshots)))
-    old = [
-        row.id
-        for row in rows
-        if row.id not in named and (row.stored or DEFAULT.table(row.name, row.version)) not in tables
-    ]
-    _delete_rows(tx, t.snapshots, old)
     return len(old)
 
 

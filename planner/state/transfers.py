@@ -74,7 +74,11 @@ class Transfers:
             for name, rows in document.items()
         }
         with self._database.writing() as tx:
-            _check_nobody_works(tx)
+            statement = tx.select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > tx.now())
+            row = tx.execute(statement.order_by(t.leases.c.name)).first()
+            if row is not None:
+                message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
+                raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
             if replace:
                 for table in CARRIED:
                     tx.execute(tx.delete(table))
@@ -93,14 +97,6 @@ def _read_rows(tx: Transaction, table: sa.Table) -> list[dict[str, Any]]:
         statement = statement.where(*is_lasting())
     rows = (row._mapping for row in tx.execute(statement.order_by(*table.primary_key.columns)))
     return [{key: _plain_value(value) for key, value in row.items() if key != "project"} for row in rows]
-
-
-def _check_nobody_works(tx: Transaction) -> None:
-    statement = tx.select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > tx.now())
-    row = tx.execute(statement.order_by(t.leases.c.name)).first()
-    if row is not None:
-        message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
-        raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
 
 
 def _check_new(tx: Transaction, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -42,12 +42,6 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     """Raise ProjectError if a property names a column that is not among these columns of the model's query."""
     if error := find_unknown_column(model, [column.name for column in columns]):
         raise error
-    _check_snapshot_time(model, columns)
-    parts_of(model, (*columns, *model.history_columns))
-
-
-def _check_snapshot_time(model: Model, columns: tuple[Column, ...]) -> None:
-    """Raise ProjectError for a snapshot of dbt whose versions begin at a time of another type than its columns."""
     history = model.history
     since = history.dbt.since if history and history.dbt else ""
     types = {column.name: column.type for column in columns}
@@ -59,6 +53,7 @@ def _check_snapshot_time(model: Model, columns: tuple[Column, ...]) -> None:
             else f"Cast it to one of {', '.join(TIMES)}."
         )
         raise ProjectError(message, place=model.place, hint=hint)
+    parts_of(model, (*columns, *model.history_columns))
 
 
 def _is_covered(model: Model, text: str) -> bool:

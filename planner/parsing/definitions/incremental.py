@@ -147,25 +147,21 @@ def _when_matched(prop: Property) -> str:
     if not isinstance(merge, exp.Merge) or not isinstance(whens, exp.Whens):
         raise prop.error("`when_matched` is not a list of WHEN MATCHED clauses.", _MATCHED_HINT)
     for when in whens.expressions:
-        _check_when(when, prop)
+        if not when.args.get("matched"):
+            message = "`when_matched` with WHEN NOT MATCHED is not supported: a row of a new key is always inserted."
+            raise prop.error(message, "Exclude such rows with a WHERE in the query.")
+        action = when.args["then"]
+        if isinstance(action, exp.Update):
+            for assignment in action.expressions:
+                if not isinstance(assignment, exp.Star) and not (
+                    isinstance(assignment, exp.EQ) and isinstance(assignment.this, exp.Column)
+                ):
+                    raise prop.error(f"`{assignment.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
+                if isinstance(assignment, exp.EQ) and _SIDES.get(assignment.this.table.lower(), "target") != "target":
+                    raise prop.error(f"`{assignment.this.sql('spark')}` cannot be set: only columns of `target` can.")
+        elif action.name.upper() != "DELETE":
+            raise prop.error(f"`THEN {action.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
     return _qualify_columns(whens, prop).sql("spark", comments=False)
-
-
-def _check_when(when: exp.Expr, prop: Property) -> None:
-    if not when.args.get("matched"):
-        message = "`when_matched` with WHEN NOT MATCHED is not supported: a row of a new key is always inserted."
-        raise prop.error(message, "Exclude such rows with a WHERE in the query.")
-    action = when.args["then"]
-    if isinstance(action, exp.Update):
-        for assignment in action.expressions:
-            if not isinstance(assignment, exp.Star) and not (
-                isinstance(assignment, exp.EQ) and isinstance(assignment.this, exp.Column)
-            ):
-                raise prop.error(f"`{assignment.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
-            if isinstance(assignment, exp.EQ) and _SIDES.get(assignment.this.table.lower(), "target") != "target":
-                raise prop.error(f"`{assignment.this.sql('spark')}` cannot be set: only columns of `target` can.")
-    elif action.name.upper() != "DELETE":
-        raise prop.error(f"`THEN {action.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
 
 
 def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:

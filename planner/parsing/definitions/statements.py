@@ -187,7 +187,22 @@ def _check_statement(
     if any(setting == prefix or setting.startswith(f"{prefix}.") for prefix in _FIXED):
         raise source.error(tokens[0], f"`{groups['setting']}` must not be set by a model.")
     if not match.re.groupindex:
-        _check_expression(source, tokens)
+        words = [token.text.upper() for token in tokens]
+        for index, (previous, token) in enumerate(pairwise(tokens), 1):
+            word = words[index]
+            if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+                continue
+            queries = word == "SELECT" or (
+                word in _QUERY and (previous.token_type in OPEN or words[index - 1] == "RETURN")
+            )
+            if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE"):
+                raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
+        function = temporary_function(tokens)
+        if function is not None and is_closed(function[0]):
+            raise source.error(tokens[0], f"`{function[0]}` is the name of a function of Spark.", "Use another name.")
+        body = tokens if function is None else tokens[words.index("FUNCTION") + 2 :]
+        if refused := find_refused_call(body, None, source.functions or ()):
+            raise source.error(refused.at, refused.message, refused.hint)
     table = without_default((groups.get("table") or "").replace("`", "").lower(), source.catalog)
     if table and table not in (THIS, model, *temporary):
         raise _refusal_error(source, tokens, f"It is allowed only for `@this_model`, not for `{table}`.")
@@ -200,24 +215,6 @@ def temporary_function(tokens: Tokens) -> tuple[str, bool] | None:
         return None
     names = [word for word in words[words.index("function") + 1 :] if word not in ("if", "exists")]
     return (names[0], words[0] == "create") if names else None
-
-
-def _check_expression(source: SourceText, tokens: Tokens) -> None:
-    """Raise ProjectError for a function or variable that reads more than its arguments or runs another language."""
-    words = [token.text.upper() for token in tokens]
-    for index, (previous, token) in enumerate(pairwise(tokens), 1):
-        word = words[index]
-        if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
-            continue
-        queries = word == "SELECT" or (word in _QUERY and (previous.token_type in OPEN or words[index - 1] == "RETURN"))
-        if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE"):
-            raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
-    function = temporary_function(tokens)
-    if function is not None and is_closed(function[0]):
-        raise source.error(tokens[0], f"`{function[0]}` is the name of a function of Spark.", "Use another name.")
-    body = tokens if function is None else tokens[words.index("FUNCTION") + 2 :]
-    if refused := find_refused_call(body, None, source.functions or ()):
-        raise source.error(refused.at, refused.message, refused.hint)
 
 
 def _mark_own_table(text: str, match: re.Match[str], model: str, catalog: str) -> str:

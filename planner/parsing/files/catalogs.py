@@ -104,16 +104,6 @@ def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
     return model
 
 
-def _without_views(view: str, catalog: str, table_format: str, place: Located) -> ProjectError:
-    form = FORMATS[table_format]
-    reason = f"one of {form.title}'s of type {form.without_views[0]} holds no views"
-    return ProjectError(
-        f"The view `{view}` cannot be in the catalog `{catalog}`: {reason}.",
-        place=place,
-        hint="Map environments to a catalog with views: `environment_catalog_mapping: {'.*': spark_catalog}`.",
-    )
-
-
 def check_views(views: Iterable[str], catalogs: Catalogs, locate: Callable[[], Located]) -> None:
     """Raise ProjectError if one of these views would be in a catalog that does not exist or cannot contain views."""
     for view in views:
@@ -122,7 +112,13 @@ def check_views(views: Iterable[str], catalogs: Catalogs, locate: Callable[[], L
         if catalog is None:
             raise catalogs.unknown(view, name, locate())
         if not catalog.has_views:
-            raise _without_views(view, name, catalog.table_format, locate())
+            form = FORMATS[catalog.table_format]
+            reason = f"one of {form.title}'s of type {form.without_views[0]} holds no views"
+            raise ProjectError(
+                f"The view `{view}` cannot be in the catalog `{name}`: {reason}.",
+                place=locate(),
+                hint="Map environments to a catalog with views: `environment_catalog_mapping: {'.*': spark_catalog}`.",
+            )
 
 
 def check_reads(model: Model, catalogs: Catalogs) -> None:

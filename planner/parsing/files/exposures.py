@@ -1,7 +1,6 @@
 """exposures.yaml: the users of models outside of the project."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from mergeplan.planner.model.exposure import Exposure
 from mergeplan.planner.parsing.sql.names import parse_name
@@ -21,7 +20,17 @@ def read_exposures(document: Document, catalog: str, models: Collection[str] | N
     if not isinstance(document.value, list):
         raise document.error((), "Expected a list of exposures here.", _FORM)
     for index, entry in enumerate(document.value):
-        _check_keys(document, index, entry)
+        if not isinstance(entry, dict) or not entry.get("name") or not isinstance(entry.get("models"), list):
+            raise document.error((index,), "An exposure needs a `name` and `models`.", _FORM)
+        for key, value in entry.items():
+            if key not in _KEYS:
+                raise document.error(
+                    (index, str(key)), f"`{key}` is not a key of an exposure.", did_you_mean(key, _KEYS)
+                )
+            if key in _TEXTS and value is not None and not isinstance(value, str):
+                raise document.error((index, key), f"`{key}` must be a string.")
+        if entry.get("url") and not entry["url"].startswith(_SCHEMES):
+            raise document.error((index, "url"), "`url` must begin with `https://` or `http://`.")
         yield Exposure(
             name=entry["name"],
             models=tuple(dict.fromkeys(_read_models(document, index, entry["models"], catalog, models))),
@@ -29,18 +38,6 @@ def read_exposures(document: Document, catalog: str, models: Collection[str] | N
             owner=entry.get("owner") or "",
             url=entry.get("url") or "",
         )
-
-
-def _check_keys(document: Document, index: int, entry: Any) -> None:
-    if not isinstance(entry, dict) or not entry.get("name") or not isinstance(entry.get("models"), list):
-        raise document.error((index,), "An exposure needs a `name` and `models`.", _FORM)
-    for key, value in entry.items():
-        if key not in _KEYS:
-            raise document.error((index, str(key)), f"`{key}` is not a key of an exposure.", did_you_mean(key, _KEYS))
-        if key in _TEXTS and value is not None and not isinstance(value, str):
-            raise document.error((index, key), f"`{key}` must be a string.")
-    if entry.get("url") and not entry["url"].startswith(_SCHEMES):
-        raise document.error((index, "url"), "`url` must begin with `https://` or `http://`.")
 
 
 def _read_models(

@@ -76,7 +76,9 @@ def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
     if model.kind.is_external:
         return model
     settings = gateway.shaping
-    zone, statement = zone_of(settings), _zone_statement(model)
+    heads = (statement.head for statement in model.statements.around)
+    zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
+    zone, statement = zone_of(settings), next((text for text, name in zones if not is_utc(name.strip("'\"` "))), "")
     if (zone != "UTC" or statement) and (reason := _needs_utc(model)):
         where = f"`{TIME_ZONE}` of the gateway `{gateway.name}` is `{zone}` ({gateway.place(TIME_ZONE)})"
         hint = f"Remove `{TIME_ZONE}` there, or compute the model on a gateway with `UTC`."
@@ -87,12 +89,6 @@ def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
             )
         raise ProjectError(f"`{model.name}` {reason}, but {where}.", place=model.place, hint=hint)
     return replace(model, settings=settings) if settings else model
-
-
-def _zone_statement(model: Model) -> str:
-    heads = (statement.head for statement in model.statements.around)
-    zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
-    return next((text for text, zone in zones if not is_utc(zone.strip("'\"` "))), "")
 
 
 def _needs_utc(model: Model) -> str:

@@ -54,7 +54,13 @@ def value_of(tree: exp.Expr) -> Value:
         case exp.Literal():
             return str(tree.this) if tree.is_string else _parse_number(str(tree.this))
         case exp.And() | exp.Or():
-            return _evaluate_logical(tree)
+            first, decisive = value_of(tree.this), isinstance(tree, exp.Or)
+            if first is not None and bool(first) is decisive:
+                return decisive
+            second = value_of(tree.expression)
+            if second is not None and bool(second) is decisive:
+                return decisive
+            return None if first is None or second is None else not decisive
         case exp.Not():
             inner = value_of(tree.this)
             return None if inner is None else not inner
@@ -100,16 +106,6 @@ def _align_types(left: Value, right: Value) -> tuple[Value, Value]:
         except InvalidOperation:
             return str(left), str(right)
     return left, right
-
-
-def _evaluate_logical(tree: exp.Expr) -> Value:
-    first, decisive = value_of(tree.this), isinstance(tree, exp.Or)
-    if first is not None and bool(first) is decisive:
-        return decisive
-    second = value_of(tree.expression)
-    if second is not None and bool(second) is decisive:
-        return decisive
-    return None if first is None or second is None else not decisive
 
 
 def _test_membership(tree: exp.Expr) -> Value:

@@ -286,6 +286,11 @@ class Expander:
         local_names = {**self.scope.blueprint, **self.names}
         texts_of = {k: text_of(self.source, value) for k, value in local_names.items() if not isinstance(value, Lambda)}
         variables = {**self.scope.variables, **texts_of}
+        columns_by_table = {}
+        for text in texts:
+            name = text.strip("'\"`").lower()
+            if re.fullmatch(r"[\w]+\.[\w]+", name) and (columns := self.scope.columns(name)):
+                columns_by_table[name] = tuple(columns.items())
         macro_call = MacroCall(
             call.name.lower(),
             texts,
@@ -294,7 +299,7 @@ class Expander:
             model=self.scope.model,
             variables=variables,
             gateway=self.scope.gateway,
-            columns=self._columns_by_table(texts),
+            columns=columns_by_table,
             place=self.source.place(call.at),
         )
         results = self._call_with_columns(macro_call)
@@ -309,14 +314,6 @@ class Expander:
                 if not columns:
                     raise
                 call = replace(call, columns={**call.columns, wanted.table: tuple(columns.items())})
-
-    def _columns_by_table(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
-        columns_by_table = {}
-        for text in texts:
-            name = text.strip("'\"`").lower()
-            if re.fullmatch(r"[\w]+\.[\w]+", name) and (columns := self.scope.columns(name)):
-                columns_by_table[name] = tuple(columns.items())
-        return columns_by_table
 
     def cut(self, text: str, first: Token, last: Token) -> Piece:
         try:

@@ -177,7 +177,8 @@ def _splice_tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases
         if tables.get(key, key) == key:
             continue
         start, end = _find_span(table.parts)
-        physical = tables[key] if tables[key].startswith("(") else _quote_name(tables[key])
+        quoted_name = ".".join(exp.to_identifier(part).sql("spark") for part in tables[key].split("."))
+        physical = tables[key] if tables[key].startswith("(") else quoted_name
         if table.alias:
             yield Splice(start, end, physical)
             continue
@@ -206,10 +207,6 @@ def _splice_with_alias(tokens: list[Token], span: tuple[int, int], query: str, a
     else:
         yield Splice(start, end, query)
         yield Splice(behind, behind, alias)
-
-
-def _quote_name(name: str) -> str:
-    return ".".join(exp.to_identifier(part).sql("spark") for part in name.split("."))
 
 
 def _behind_sample(tokens: list[Token], end: int) -> int:

@@ -126,10 +126,12 @@ def reach_verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None
     is_unchanged = touched == UNTOUCHED and not reordered
     # the order of a view's rows concerns only readers that take rows by it, so it is judged apart from the rows
     own_verdict = _own_change(old, new) if is_edited(old.model, new.model) else None
+    # its own query or an embedded one may sort the rows of a model without a table
+    is_sorted = not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
     if (
         is_unchanged
         and difference_now.order
-        and _is_sorted(old, new)
+        and is_sorted
         and (own_verdict is None or own_verdict.rule in ("same-query", "query"))
     ):
         return _order_verdict(difference_now, causes, was_edited=own_verdict is not None)
@@ -176,15 +178,13 @@ def _build_edit(old: Side, new: Side, causes: Causes, middle_side: Side | None) 
     ):
         # the old text reads columns that are gone, and the new one was edited to fit: compare them by names
         middle, old_digest, new_digest = old, _digest_by_names(old), _digest_by_names(new)
-    elif not _is_alike(old.seen, middle.seen):
+    elif replace(compare_digests(old.seen, middle.seen), order=False) != UNTOUCHED or is_reordered(
+        old.seen, middle.seen
+    ):
         above = parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
     columns = replace(compare_digests(old_digest, new_digest), order=False)
     clauses = edit_reason(old.model, middle.shape, new.model, new.shape)
     return _Edit(columns, is_reordered(old_digest, new_digest), clauses, above, chance_reason(causes, columns))
-
-
-def _is_alike(old: TableDigest, new: TableDigest) -> bool:
-    return replace(compare_digests(old, new), order=False) == UNTOUCHED and not is_reordered(old, new)
 
 
 def _digest_by_names(side: Side) -> TableDigest:
@@ -201,11 +201,6 @@ def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
         else SAME_QUERY
     )
     return Verdict(Category.EQUIVALENT, "same-query", anew)
-
-
-def _is_sorted(old: Side, new: Side) -> bool:
-    """Return True if the rows of a model without a table are sorted, by its own query or an embedded one."""
-    return not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
 
 
 def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool) -> Verdict:
@@ -230,7 +225,10 @@ def _own_change(old: Side, new: Side) -> Verdict:
         return Verdict(Category.BREAKING, "seed-content", _seed_reason(old.model.seed, new.model.seed))
     changed = [f"{format_names(settings)} changed"] if settings else []
     changed += _spark_setting_changes(old.model, new.model)
-    same_query = _is_same_query(old, new)
+    # one query without comparing digests: equal texts over parents with known columns
+    old_shape, new_shape = old.shape, new.shape
+    is_same_text = old_shape and new_shape and old_shape.known and new_shape.known and old_shape.text == new_shape.text
+    same_query = row_source(old.model) == row_source(new.model) or bool(is_same_text)
     if changed:
         changed += [] if same_query else ["the query changed"]
         return Verdict(Category.BREAKING, "settings-changed", " and ".join(changed))
@@ -276,13 +274,6 @@ def _seed_reason(old: Seed | None, new: Seed | None) -> str:
     path = f"`{new.path}`" if new else "The file"
     same_reading = old and new and (old.na_values, old.is_dbt) == (new.na_values, new.is_dbt)
     return f"{path} changed" if same_reading else f"{path} changed, or what is NULL in it"
-
-
-def _is_same_query(old: Side, new: Side) -> bool:
-    """Return True if both are one query without comparing digests: equal texts over parents with known columns."""
-    old_shape, new_shape = old.shape, new.shape
-    is_same_text = old_shape and new_shape and old_shape.known and new_shape.known and old_shape.text == new_shape.text
-    return row_source(old.model) == row_source(new.model) or bool(is_same_text)
 
 
 def _layout_changed(old: Side, new: Side) -> Verdict:

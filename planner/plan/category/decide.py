@@ -82,11 +82,25 @@ def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) 
     old = inputs.base.get(model.name)
     is_restated = old is not None and find_restatement(inputs, old) is not None
     if old is not None and not is_restated and not _takes_columns_by_place(inputs, model, parents):
-        if _is_as_before(inputs, model, old, parents):
+        # no query is read, so that the time of a plan grows with its change, not with the project
+        read = {name for name in old.model.depends_on if name in inputs.base}
+        # the same snapshots, and not equal ones: a parent that was decided again must be compared
+        has_same_parents = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
+        if (
+            has_same_parents
+            and not is_edited(old.model, model)
+            and (has_own_start(model) or model.name not in inputs.below_moved_starts)
+        ):
             return Decision(old)
         settled = settle(inputs, model, old, parents)
         if settled is not None:
-            return _decide_settled(settled)
+            is_alike = settled.fresh.fingerprint == settled.old.fingerprint
+            if is_alike and _keep_tables(settled.inputs, settled.parents):
+                return Decision(settled.old)
+            seen_rows, verdict = OverParents(settled.old.raw), verdict_of_settled(settled)
+            if reason := find_refutation(settled, seen_rows):
+                return _decide_refuted(settled, seen_rows, reason)
+            return _complete_change(settled, seen_rows, _rebuilt_or_kept(settled, seen_rows, verdict, None), None)
     followed = follow_old_snapshot(inputs, old) if old is not None else None
     analysis = analyze_query(inputs, model, parents)
     effects = {name: parent.effect for name, parent in parents.items()}
@@ -117,16 +131,6 @@ def _decide_by_analysis(
     if old is None:
         return _decide_addition(inputs, fresh, parents)
     return _decide_change(Candidate(inputs, old, fresh, analysis, parents, edited))
-
-
-def _decide_settled(candidate: Candidate) -> Decision:
-    is_alike = candidate.fresh.fingerprint == candidate.old.fingerprint
-    if is_alike and _keep_tables(candidate.inputs, candidate.parents):
-        return Decision(candidate.old)
-    seen_rows, verdict = OverParents(candidate.old.raw), verdict_of_settled(candidate)
-    if reason := find_refutation(candidate, seen_rows):
-        return _decide_refuted(candidate, seen_rows, reason)
-    return _complete_change(candidate, seen_rows, _rebuilt_or_kept(candidate, seen_rows, verdict, None), None)
 
 
 def _decide_change(candidate: Candidate) -> Decision:
@@ -296,18 +300,6 @@ def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, 
     tables = (parent.snapshot for parent in parents.values())
     return any(table.is_reordered for table in tables) and (
         not model.sql or traits_of(model.sql, inputs.shapes).unnamed
-    )
-
-
-def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, Decision]) -> bool:
-    """Return True if neither the model nor an input changed; no query is read, so a plan's time grows with edits."""
-    read = {name for name in old.model.depends_on if name in inputs.base}
-    # the same snapshots, and not equal ones: a parent that was decided again must be compared
-    has_same_parents = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
-    return (
-        has_same_parents
-        and not is_edited(old.model, model)
-        and (has_own_start(model) or model.name not in inputs.below_moved_starts)
     )
 
 

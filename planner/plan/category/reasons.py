@@ -60,7 +60,13 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
     if not one or not two:
         return _obstacle_reason(after) or _obstacle_reason(before) or UNFOLLOWED
     if labels:
-        return _clauses_reason(labels, old.sql, new.sql)
+        if labels == [LIMITED]:
+            return "The query that LIMIT takes rows of changed, and with it the rows."
+        if clauses := find_changed_clauses(labels, old.sql, new.sql):
+            return f"{format_names(clauses, quoted=False)} changed, and with it the rows."
+        if keyword := dependent_clause(labels, new.sql):
+            return f"The SELECT list changed, and {keyword} depends on it."
+        return "The SELECT list changed, and with it the rows."
     time_column = new.by_time.time_column
     if time_column and _column_digest(before, time_column) != _column_digest(after, time_column):
         return f"`{time_column}` changed, and it decides the interval of a row."
@@ -70,16 +76,6 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
 def _obstacle_reason(shape: Shape | None) -> str:
     obstacle = shape.obstacle if shape else ""
     return f"mergeplan cannot follow {obstacle}, so every row counts as changed." if obstacle else ""
-
-
-def _clauses_reason(labels: list[str], before: str, after: str) -> str:
-    if labels == [LIMITED]:
-        return "The query that LIMIT takes rows of changed, and with it the rows."
-    if clauses := find_changed_clauses(labels, before, after):
-        return f"{format_names(clauses, quoted=False)} changed, and with it the rows."
-    if keyword := dependent_clause(labels, after):
-        return f"The SELECT list changed, and {keyword} depends on it."
-    return "The SELECT list changed, and with it the rows."
 
 
 def chance_reason(causes: Causes, touched_columns: Columns) -> str:
@@ -102,9 +98,14 @@ def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: 
         or _other_reading(sql, before, after, causes)
     )
     if causes.loses_kept_rows:
-        rule, sentence = reason or ("reads-changed-rows", "")
-        return rule, f"{sentence} The rows that a forward-only change kept in its table are computed again too.".strip()
-    return reason or ("reads-changed-column", _other_meaning(causes))
+        rule, text = reason or ("reads-changed-rows", "")
+        return rule, f"{text} The rows that a forward-only change kept in its table are computed again too.".strip()
+    if reason:
+        return reason
+    effects = {parent: effect_verbs(causes.effects[parent]) for parent in causes.parents_with_other_data}
+    facts = " and ".join(f"`{parent}` {verbs or 'changes'}" for parent, verbs in effects.items())
+    meaning = f"{facts or 'what it reads changed'}, and the same query means something else now"
+    return "reads-changed-column", sentence(meaning)
 
 
 def no_change_reason(shape: Shape | None, causes: Causes) -> tuple[str, str]:
@@ -221,13 +222,6 @@ def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: 
         order = f"The columns of {format_names(reordered)} have another order"
         return "reads-reordered-columns", f"{order}, and its `*` takes them in that order."
     return None
-
-
-def _other_meaning(causes: Causes) -> str:
-    facts = [
-        f"`{parent}` {effect_verbs(causes.effects[parent]) or 'changes'}" for parent in causes.parents_with_other_data
-    ]
-    return sentence(f"{' and '.join(facts) or 'what it reads changed'}, and the same query means something else now")
 
 
 def _describe_reads(shape: Shape, parent: str, effect: Columns) -> str:

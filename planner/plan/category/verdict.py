@@ -8,7 +8,6 @@ from mergeplan.planner.plan.category.parent_effects import OverParents
 from mergeplan.planner.plan.category.reasons import Causes
 from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind
 from mergeplan.planner.plan.diffs import source_diff
-from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.plan.forward_only import apply_forward_only
 from mergeplan.planner.plan.new_table import as_keyed, shape_of, table_time
 from mergeplan.planner.semantics.parent import Parent
@@ -36,7 +35,11 @@ def verdict_by_rule(candidate: Candidate, seen_parents: OverParents) -> Verdict:
         losing = replace(causes, loses_kept_rows=True)
         result = reach_verdict(replace(old_side, seen=old.visible_digest), new_side, losing, between or old_side)
     if seen_parents.unchanged and result.category is Category.INDIRECT_NON_BREAKING:
-        return _same_data_verdict(seen_parents.unchanged)
+        facts = []
+        for comparison in seen_parents.unchanged:
+            columns = ", ".join(f"`{column}`" for column in comparison.columns)
+            facts.append(f"`{comparison.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
+        return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed again, {' and '.join(facts)}.")
     return result
 
 
@@ -139,11 +142,3 @@ def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
     shape = shape_of(old.model, above, candidate.inputs.shapes)
     digests = {name: base[name].visible_digest if name in going else parent.visible for name, parent in parents.items()}
     return going if meaning_of(old.model, shape, digests, candidate.analysis.began).table_digest == old.raw else ()
-
-
-def _same_data_verdict(unchanged_parents: tuple[Comparison, ...]) -> Verdict:
-    facts = []
-    for comparison in unchanged_parents:
-        columns = ", ".join(f"`{column}`" for column in comparison.columns)
-        facts.append(f"`{comparison.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
-    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed again, {' and '.join(facts)}.")

@@ -43,7 +43,8 @@ def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read
     old, new = change.old, change.new
     if old is None or new is None or change.override or not (old.kind.has_query and change.claim):
         return None
-    if not _is_touched(plan, changes, change):
+    read = {*plan.parents.get(change.name, ()), *old.model.depends_on}
+    if change.change not in EDITED and not any(_is_felt(changes[name]) for name in read if name in changes):
         return None
     if change.category in KEEPS or change.rule == LATER_FORM:
         return Claim(change)
@@ -55,14 +56,6 @@ def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read
     unchanged = tuple(name for name in old.columns if name not in effect.altered | effect.removed)
     history_names = {column.name for column in new.model.history_columns}
     return Claim(change, tuple(name for name in unchanged if name not in history_names))
-
-
-def _is_touched(plan: Plan, changes: Mapping[str, Change], change: Change) -> bool:
-    """Return True if the model or a parent was edited, or if a parent may look different to it."""
-    if change.change in EDITED:
-        return True
-    read = {*plan.parents.get(change.name, ()), *(change.old.model.depends_on if change.old else ())}
-    return any(_is_felt(changes[name]) for name in read if name in changes)
 
 
 def _is_felt(parent: Change) -> bool:

@@ -63,7 +63,12 @@ class _Tables(Mapping[str, Model]):
 
     def __getitem__(self, table: str) -> Model:
         if table not in self._nodes:
-            return self._source_model(self._sources[table])
+            source = self._sources[table]
+            assert self._project is not None
+            columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
+            is_typed = columns and all(column.type for column in columns)
+            columns = columns if is_typed else self._source_columns(self._project, source.id)
+            return Model(source.table, Kind.EXTERNAL, "", 0, "", columns=columns)
         if table not in self._models:
             node = self._nodes[table]
             self._models[table] = node, _node_model(node, self._defaults)
@@ -74,14 +79,6 @@ class _Tables(Mapping[str, Model]):
 
     def __len__(self) -> int:
         return len({**self._sources, **self._nodes})
-
-    def _source_model(self, source: DbtSource) -> Model:
-        """Return a source, with the columns of its YAML if they have types, as in a plan; otherwise those of Spark."""
-        assert self._project is not None
-        columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
-        is_typed = columns and all(column.type for column in columns)
-        columns = columns if is_typed else self._source_columns(self._project, source.id)
-        return Model(source.table, Kind.EXTERNAL, "", 0, "", columns=columns)
 
 
 def find_ancestors(project: DbtProject, id: str) -> set[str]:

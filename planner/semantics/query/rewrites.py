@@ -57,7 +57,12 @@ def filter_predicates(value: Value) -> list[Value]:
 def _as_filter(value: Value) -> Value:
     """Return `x IN (SELECT y ...)` as EXISTS with y = x: in a filter, NULL and FALSE both exclude the row."""
     if isinstance(value, Term) and value.op in ("EQ", "NEQ", "NullSafeEQ"):
-        return _truth_test(value)
+        # `b` for `b = TRUE`, and `NOT b` for `b = FALSE`: in a filter, NULL excludes the row either way
+        for truth, operand in (_value_parts(value), _value_parts(value)[::-1]):
+            if truth in (TRUE, FALSE) and operand not in (TRUE, FALSE):
+                is_positive = (truth is TRUE) is (value.op != "NEQ")
+                return operand if is_positive else build_negation(operand) if value.op != "NullSafeEQ" else value
+        return value
     if not _is_operation(value, "in query"):
         return value
     assert isinstance(value, Term)
@@ -71,15 +76,6 @@ def _as_filter(value: Value) -> Value:
     if is_padded(this) or is_padded(column):  # a text in a subquery gets no spaces
         return value
     return build_exists(query.block.add_predicates([build_comparison("EQ", column, this)]))
-
-
-def _truth_test(value: Term) -> Value:
-    """Return `b` for `b = TRUE`, and `NOT b` for `b = FALSE`: in a filter, NULL excludes the row either way."""
-    for truth, operand in (_value_parts(value), _value_parts(value)[::-1]):
-        if truth in (TRUE, FALSE) and operand not in (TRUE, FALSE):
-            is_positive = (truth is TRUE) is (value.op != "NEQ")
-            return operand if is_positive else build_negation(operand) if value.op != "NullSafeEQ" else value
-    return value
 
 
 def build_membership(this: Value, listed: Sequence[Value]) -> Value:

@@ -143,7 +143,10 @@ def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end"), *, s
             continue
         prefix, _, suffix = str(date.parts[0]).partition("_")
         if prefix == side and isinstance(column, Ref) and isinstance(column.source, TableSource):
-            return column if _is_exact(column, suffix, short=short) else None
+            # each value must be in one interval; intervals of less than a day share its days
+            type_ = _text_type(column)
+            is_of_days = suffix in ("date", "ds") or type_ == "date"
+            return column if suffix in _EXACT.get(type_, ()) and not (short and is_of_days) else None
     return None
 
 
@@ -160,13 +163,6 @@ def _may_be_times(predicate: Value, column: Ref, time: Part | None) -> bool:
 def _text_type(column: Ref) -> str | None:
     type_ = type_of(column)
     return "string" if type_ is not None and type_.startswith(("char(", "varchar(")) else type_
-
-
-def _is_exact(column: Ref, suffix: str, *, short: bool) -> bool:
-    """Return True if each value of the column is in one interval; intervals of less than a day share its days."""
-    type_ = _text_type(column)
-    is_of_days = suffix in ("date", "ds") or type_ == "date"
-    return suffix in _EXACT.get(type_, ()) and not (short and is_of_days)
 
 
 def _is_day(value: Part, day: _Time) -> bool:

@@ -113,7 +113,12 @@ def _or_null(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Exp
         return _build_call("TRY_ELEMENT_AT", container, _as_int(index))
     if is_array:
         return _build_call("TRY_ELEMENT_AT", container, _as_int(_build_call("NULLIF", index, exp.Literal.number(0))))
-    return _build_bracket(container, _key_or(container, _normalize_index(container, index), index))
+    size, first = _build_call("SIZE", container), exp.Literal.number(1)
+    forward = exp.Between(this=_enclose_operand(index), low=first, high=size)
+    backward = exp.Between(this=_enclose_operand(index), low=exp.Neg(this=size.copy()), high=_number_literal(-1))
+    from_end = exp.Add(this=size.copy(), expression=_enclose_operand(index))
+    shifted = exp.Case(ifs=[exp.If(this=forward, true=_minus_one(index)), exp.If(this=backward, true=from_end)])
+    return _build_bracket(container, _key_or(container, shifted, index))
 
 
 def _key_or(container: exp.Expr, shifted: exp.Expr, index: exp.Expr) -> exp.Expr:
@@ -126,15 +131,6 @@ def _key_or(container: exp.Expr, shifted: exp.Expr, index: exp.Expr) -> exp.Expr
 
 def _is_array(container: exp.Expr) -> exp.Expr:
     return exp.Like(this=_build_call("TYPEOF", container), expression=exp.Literal.string("array<%"))
-
-
-def _normalize_index(container: exp.Expr, index: exp.Expr) -> exp.Expr:
-    """Return an index from 1, or from the end if negative, as one from 0, or NULL if there is no such element."""
-    size, first = _build_call("SIZE", container), exp.Literal.number(1)
-    forward = exp.Between(this=_enclose_operand(index), low=first, high=size)
-    backward = exp.Between(this=_enclose_operand(index), low=exp.Neg(this=size.copy()), high=_number_literal(-1))
-    from_end = exp.Add(this=size.copy(), expression=_enclose_operand(index))
-    return exp.Case(ifs=[exp.If(this=forward, true=_minus_one(index)), exp.If(this=backward, true=from_end)])
 
 
 def _array_slice(node: exp.Expr, dialect: str) -> exp.Expr | None:

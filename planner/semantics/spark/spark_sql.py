@@ -96,7 +96,16 @@ def generate_in_place(generator: Generator, tree: exp.Expr) -> str:
 
 def parse_statements(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
     """Return these tokens as trees; raise RecursionError for deep nesting, which would end a compiled sqlglot."""
-    _check_depth(tokens)
+    depth = types = joins = 0
+    for previous, token in pairwise((None, *tokens)):
+        assert token is not None
+        if token.token_type not in _NESTING:
+            continue
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        types += token.token_type is TokenType.LT and previous is not None and previous.text.upper() in NESTED
+        joins += (token.token_type is TokenType.JOIN) - (joins > 0 and token.token_type in _CONDITIONS)
+        if max(depth, types, joins) > DEEPEST:
+            raise RecursionError
     if dialect != "spark":
         read = bare_as_columns(tokens) if dialect in SPARK else list(tokens)
         statements = Dialect.get_or_raise(dialect).parser().parse(read, text)
@@ -142,20 +151,6 @@ def _parse_spark(tokens: Sequence[Token], text: str) -> list[exp.Expr | None]:
     statements = [tree and as_spark_reads(tree) for tree in parser.parse(marked, text)]
     statements = restore_written_form(statements, prepared)
     return [tree and _restore_known_calls(parser, tree) for tree in statements] if calls else statements
-
-
-def _check_depth(tokens: Sequence[Token]) -> None:
-    """Raise RecursionError if brackets, CASEs, ARRAY<...s or JOINs without a condition nest deeper than DEEPEST."""
-    depth = types = joins = 0
-    for previous, token in pairwise((None, *tokens)):
-        assert token is not None
-        if token.token_type not in _NESTING:
-            continue
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        types += token.token_type is TokenType.LT and previous is not None and previous.text.upper() in NESTED
-        joins += (token.token_type is TokenType.JOIN) - (joins > 0 and token.token_type in _CONDITIONS)
-        if max(depth, types, joins) > DEEPEST:
-            raise RecursionError
 
 
 def tree_of(sql: str) -> exp.Expr:
@@ -221,13 +216,25 @@ def _build_call(call: exp.Anonymous) -> exp.Expr | None:
 
 def as_spark_reads(tree: exp.Expr) -> exp.Expr:
     for node in reversed(list(tree.find_all(exp.Lambda))):  # inner lambdas first: their variables hide the outer ones
-        _bind_variables(node)
+        names = {variable.name.lower() for variable in node.expressions}
+        for column in list(node.this.find_all(exp.Column)):
+            first, *fields = column.parts
+            if first.name.lower() in names:
+                value: exp.Expr = first.copy()
+                for part in fields:
+                    value = exp.Dot(this=value, expression=part.copy())
+                column.replace(value)
     for membership in tree.find_all(exp.In):
         if inner := _inner_subquery(membership):
             membership.set("query", None)
             membership.set("expressions", [inner])
     for values in tree.find_all(exp.Values):
-        _name_values(values)
+        last, alias = values.expressions[-1], values.args.get("alias") or exp.TableAlias()
+        row = last.expressions if isinstance(last, exp.Tuple) else []
+        if len(row) == 1 and isinstance(row[0], exp.Alias) and not alias.this:
+            alias.set("this", row[0].args["alias"])
+            values.set("alias", alias)
+            last.set("expressions", [row[0].this])
     for struct in tree.find_all(exp.Struct):
         _name_fields(tree, struct)
     return tree
@@ -248,34 +255,12 @@ def _name_fields(tree: exp.Expr, struct: exp.Struct) -> None:
                 tree.meta[NAMED] = True
 
 
-def _name_values(values: exp.Values) -> None:
-    """Take the alias of `VALUES 1, 2 AS t (a)` from the last row, which sqlglot gives it, to the table."""
-    last, alias = values.expressions[-1], values.args.get("alias") or exp.TableAlias()
-    row = last.expressions if isinstance(last, exp.Tuple) else []
-    if len(row) == 1 and isinstance(row[0], exp.Alias) and not alias.this:
-        alias.set("this", row[0].args["alias"])
-        values.set("alias", alias)
-        last.set("expressions", [row[0].this])
-
-
 def without_double_brackets(tree: exp.Expr) -> exp.Expr:
     """Return a tree of another dialect with `IN ((SELECT ...))` as `IN (SELECT ...)`, which is different in Spark."""
     for node in tree.find_all(exp.In):
         while inner := _inner_subquery(node):
             node.set("query", inner)
     return tree
-
-
-def _bind_variables(node: exp.Lambda) -> None:
-    """Replace each use of a lambda's variable, which takes precedence over all columns, by an identifier."""
-    names = {variable.name.lower() for variable in node.expressions}
-    for column in list(node.this.find_all(exp.Column)):
-        first, *fields = column.parts
-        if first.name.lower() in names:
-            value: exp.Expr = first.copy()
-            for part in fields:
-                value = exp.Dot(this=value, expression=part.copy())
-            column.replace(value)
 
 
 def _inner_subquery(node: exp.In) -> exp.Subquery | None:

@@ -147,9 +147,21 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
     rows = _expand_versions(_select_changes(made))
     end = side_column("target", history.valid_to).this, made.boundary(side_column("source", history.valid_to))
     ended = " = ".join(map(spark_text, end))
+    equal_keys = [
+        exp.NullSafeEQ(this=target_key.copy(), expression=source_key.copy()) for target_key, source_key in keys
+    ]
+    changed = exp.Coalesce(this=made.is_new_version, expressions=[exp.false()])
+    since = side_column("target", made.history.valid_from), side_column("source", made.history.valid_from)
+    itself = exp.and_(exp.NullSafeEQ(this=since[0], expression=since[1]), exp.not_(changed.copy()))
+    mark = side_column("source", MARK)
+    ifs = [
+        exp.If(this=_mark_condition(mark, GONE), true=exp.true()),
+        exp.If(this=_mark_condition(mark, ENDS), true=changed),
+    ]
+    unended = exp.paren(exp.or_(_is_open_condition(made), never_condition(keys[0][1])))
     return MergeInto(
         merge_text(batch, _over_both(made, rows)),
-        spark_text(_match_condition(made, keys)),
+        spark_text(exp.and_(unended, *equal_keys, exp.Case(ifs=ifs, default=itself))),
         (f"WHEN MATCHED AND source.{MARK} <> '{BEGINS}' THEN UPDATE SET {ended}",),
         added=f"source.{MARK} = '{BEGINS}'",
         mark=MARK,
@@ -166,18 +178,6 @@ def find_double_versions(batch: MergeBatch, history: History) -> str:
 
 
 def _over_both(builder: _Versions, rows: exp.Select) -> exp.Select:
-    ctes = {
-        HELD: target(builder.batch, builder.validity_columns),
-        "target": _base_versions(builder),
-        "source": source(builder.batch),
-    }
-    for name, rows_of_side in ctes.items():
-        rows = rows.with_(name, as_=rows_of_side)
-    return rows
-
-
-def _base_versions(builder: _Versions) -> exp.Query:
-    """Return the versions that the table held, with at most one of each key in force."""
     batch, history = builder.batch, builder.history
     names = [
         *batch.names,
@@ -191,7 +191,14 @@ def _base_versions(builder: _Versions) -> exp.Query:
         exp.select(*(exp.column(name, quoted=True) for name in names)).from_(HELD).where(exp.not_(condition))
     )
     values = [_next_begin(builder) if name == history.valid_to else exp.column(name, quoted=True) for name in names]
-    return exp.union(keyed_versions, exp.select(*values).from_(HELD).where(condition.copy()), distinct=False)
+    ctes = {
+        HELD: target(builder.batch, builder.validity_columns),
+        "target": exp.union(keyed_versions, exp.select(*values).from_(HELD).where(condition.copy()), distinct=False),
+        "source": source(builder.batch),
+    }
+    for name, rows_of_side in ctes.items():
+        rows = rows.with_(name, as_=rows_of_side)
+    return rows
 
 
 def _next_begin(builder: _Versions) -> exp.Expr:
@@ -249,27 +256,6 @@ def _select_changes(builder: _Versions) -> exp.Select:
         on=exp.and_(*key_conditions(builder.batch, "gone")),
         join_type="left",
     )
-
-
-def _match_condition(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
-    """Return the condition that a row of the batch matches a version of the table: the one that it ends, or itself.
-
-    What another run has done of the same since the rows were computed is not done twice. Nothing matches a version that
-    has its end, and a version that has begun matches itself and stays.
-    """
-    equal_keys = [
-        exp.NullSafeEQ(this=target_key.copy(), expression=source_key.copy()) for target_key, source_key in keys
-    ]
-    changed = exp.Coalesce(this=builder.is_new_version, expressions=[exp.false()])
-    since = side_column("target", builder.history.valid_from), side_column("source", builder.history.valid_from)
-    itself = exp.and_(exp.NullSafeEQ(this=since[0], expression=since[1]), exp.not_(changed.copy()))
-    mark = side_column("source", MARK)
-    ifs = [
-        exp.If(this=_mark_condition(mark, GONE), true=exp.true()),
-        exp.If(this=_mark_condition(mark, ENDS), true=changed),
-    ]
-    unended = exp.paren(exp.or_(_is_open_condition(builder), never_condition(keys[0][1])))
-    return exp.and_(unended, *equal_keys, exp.Case(ifs=ifs, default=itself))
 
 
 def _is_open_condition(builder: _Versions) -> exp.Expr:
