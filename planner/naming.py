@@ -1,8 +1,4 @@
-"""Names of columns; of tables, by version, and of views, by environment, as config.yaml defines them.
-
-The name of a table has two parts in the default catalog, and three in any other: `lake.shop.orders`. So each table has
-one name.
-"""
+"""Names of columns, tables and views; each table has one, with three parts outside of the default catalog."""
 
 from __future__ import annotations
 

@@ -197,11 +197,7 @@ def _field_readers(kind: Any, part: str = "") -> dict[str, tuple[Any, Callable[[
 
 
 def _build_maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
-    """Return a function that makes an object from its fields.
-
-    A class that is nothing but fields is filled directly, because the `__init__` of a frozen class takes a call for
-    each field.
-    """
+    """Return a function that makes an object from its fields, without `__init__` for a class of nothing else."""
     has_rules = hasattr(kind, "__post_init__") or any(hasattr(vars(kind).get(f.name), "__set__") for f in fields(kind))
     if has_rules or hasattr(kind, "__slots__") or not all(field.init for field in fields(kind)):
         return lambda values: kind(**values)

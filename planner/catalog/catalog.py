@@ -94,10 +94,7 @@ class CatalogQuery:
 
 @dataclass(frozen=True)
 class CatalogModel:
-    """A model of the catalog; what its file declares is `declared`.
-
-    The queries of a large project take long to follow, so `find_query` is called when a query is asked for.
-    """
+    """A model of the catalog; `find_query` follows its query, which takes long, when it is asked for."""
 
     declared: Model = field(repr=False)
     find_query: Callable[[], CatalogQuery] = field(default=CatalogQuery, repr=False, compare=False)

@@ -30,7 +30,6 @@ from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import ExposureHit
 from mergeplan.planner.plan.refused import RefusedFile
 from mergeplan.planner.plan.restatement import Restatement
-from mergeplan.planner.plan.witness.check import Check
 
 
 def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
@@ -115,7 +114,7 @@ def format_spans(timeline: Timeline) -> Spans:
 
 
 def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
-    shown = change.new or change.old
+    shown, check = change.new or change.old, plan.checks.get(change.name)
     assert shown is not None
     return ModelChange(
         name=change.name,
@@ -145,12 +144,8 @@ def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange
         parents=tuple(plan.parents.get(change.name, ())),
         diff=change.diff,
         override=_override_row(change.override) if change.override else None,
-        checked=_spark_check(plan.checks.get(change.name)),
+        checked=SparkCheck(state=check.state.value, detail=check.detail) if check else None,
     )
-
-
-def _spark_check(check: Check | None) -> SparkCheck | None:
-    return SparkCheck(state=check.state.value, detail=check.detail) if check else None
 
 
 def _exposure_row(hit: ExposureHit) -> ExposureRow:

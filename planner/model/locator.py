@@ -40,7 +40,11 @@ class Locator:
         query = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON), 0)
         first = matches[0] if matches else None
         best = next((index for index in matches if index > query and not self.in_block), first)
-        return self.block if best is None else self._place_at_offset(tokens[best].start)
+        if best is None:
+            return self.block
+        offset = tokens[best].start
+        preceding_text = self.text[:offset]
+        return Place(self.block.path, preceding_text.count("\n") + 1, offset - preceding_text.rfind("\n"))
 
     def __str__(self) -> str:
         return str(self.place)
@@ -50,7 +54,3 @@ class Locator:
             return list(Dialect.get_or_raise(self.dialect).tokenize(self.text)) if self.text else []
         except TokenError:
             return []
-
-    def _place_at_offset(self, offset: int) -> Place:
-        preceding_text = self.text[:offset]
-        return Place(self.block.path, preceding_text.count("\n") + 1, offset - preceding_text.rfind("\n"))

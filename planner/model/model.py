@@ -66,11 +66,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Seed:
-    """A CSV file of the project: path from the root, header, NULL texts, and hashes.
-
-    The hashes cover all its rows and each column's cells. The order of the rows and the layout of the file do not
-    change them.
-    """
+    """A CSV file of the project; its hashes do not depend on the order of rows and the layout of the file."""
 
     path: str
     digest: str

@@ -1,8 +1,4 @@
-"""The order of the columns of a model's table, which its readers' `*` follows.
-
-Files in folders have the columns that name the folders behind all others; a format with a log keeps the order of the
-query, and so does a view.
-"""
+"""The order of a table's columns: files in folders have the columns that name the folders behind all others."""
 
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote

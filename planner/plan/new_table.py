@@ -86,11 +86,7 @@ def name_version(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision
 
 
 def assign_own_rows(candidate: Candidate, override: Override) -> Snapshot:
-    """Return the snapshot with rows that no other version has, because a person says that they differ.
-
-    The rules may have found the rows to be the old ones; then the version would be the old one too, and nothing would
-    be computed.
-    """
+    """Return the snapshot with rows that no other version has, because a person says that they differ."""
     fresh = candidate.fresh
     assert fresh.meaning is not None
     rows = digest(fresh.meaning.rows, "by word", override.old, override.new)[:24]
@@ -123,11 +119,7 @@ def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, De
 
 
 def adopt_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Snapshot:
-    """Return the snapshot with the rows of a table that a person declared to hold them.
-
-    mergeplan did not compute them. So the version is unique, and the snapshot is `forced`: no rule takes these rows for
-    those that the query returns.
-    """
+    """Return the snapshot of a table that a person declared to hold the rows: no rule takes them for the query's."""
     assert fresh.meaning is not None
     named = {"adopted": adoption.table, "at": adoption.at}
     if placement := inputs.naming.placement(fresh.name):
@@ -177,11 +169,7 @@ def _reads_part(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
 
 
 def version_details(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> dict[str, str]:
-    """Return what a version includes besides the rows.
-
-    A view includes the tables that it names. A table that a request cuts short includes its start, so that it is never
-    taken for the whole one.
-    """
+    """Return what a version includes besides the rows: a view's tables, and the start of a table that is cut short."""
     if not model.kind.is_stored:
         return {name: parent.snapshot.version for name, parent in parents.items()}
     return {"from": inputs.since} if holds_part(inputs, model, parents) else {}

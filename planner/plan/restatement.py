@@ -152,11 +152,7 @@ def interval_in_window(model: Model, window: Window | Days) -> Timeline:
 
 
 def windows_by_model(graph: Graph, restated_names: Collection[str], window: Window) -> Mapping[str, Window]:
-    """Return, by model, the window in which it is restated.
-
-    A reader of a table that is filled in order, and so restated as a whole, may change at any time: its window has no
-    bounds.
-    """
+    """Return each model's window to restate, without bounds for readers of a table that is restated as a whole."""
     # A batch of such a table builds on the batches before it, and its rows carry no time by which a reader could tell
     # which of them are new ones.
     unbounded: set[str] = set()

@@ -263,7 +263,10 @@ def units_before(model: Model, end: datetime, count: int) -> datetime:
 
 
 def range_start(graph: Graph, model: Model, window: Window) -> datetime:
-    return model.schedule.start or _upstream_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
+    if model.schedule.start:
+        return model.schedule.start
+    starts = [start for p in graph.upstream([model.name]) if (start := graph.models[p].schedule.start)]
+    return min(starts, default=None) or model.cron.cut(window.now - timedelta(days=1))
 
 
 def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
@@ -276,11 +279,6 @@ def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
 def contiguous_end(held_time: Timeline, start: datetime) -> datetime:
     """Return up to where a table holds all time since its start, or EPOCH; nothing is computed past a hole."""
     return next((interval.end for interval in held_time if interval.start <= start <= interval.end), EPOCH)
-
-
-def _upstream_start(graph: Graph, model: Model) -> datetime | None:
-    starts = [start for p in graph.upstream([model.name]) if (start := graph.models[p].schedule.start)]
-    return min(starts, default=None)
 
 
 def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline, lookback: int, begin: datetime) -> Timeline:

@@ -126,7 +126,11 @@ class FollowedModels(Mapping[str, Followed]):
                 if unknown:
                     waiting += unknown
                 elif (last := waiting.pop()) not in self._known:
-                    self._known[last] = self._analyse_model(self.graph.models[last])
+                    model = self.graph.models[last]
+                    tables = {
+                        name: self._known[name].table if name in self._known else UNKNOWN for name in model.depends_on
+                    }
+                    self._known[last] = _follow_model(model, tables, self._memory)
                     self._on_follow(len(self._known))
         return self._known[name]
 
@@ -138,10 +142,6 @@ class FollowedModels(Mapping[str, Followed]):
 
     def __len__(self) -> int:
         return len(self.graph.models)
-
-    def _analyse_model(self, model: Model) -> Followed:
-        tables = {name: self._known[name].table if name in self._known else UNKNOWN for name in model.depends_on}
-        return _follow_model(model, tables, self._memory)
 
 
 def lineage_of(

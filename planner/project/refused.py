@@ -187,17 +187,13 @@ class Refusing:
 
     def names(self) -> RefusedModels:
         """Return the refusals so far, without the models that read refused ones."""
-        refusals = [self._make_refusal(path, errors) for path, errors in self._files.items()]
+        refusals = [Refusal(path, _unique_errors(errors), *self.names_in(path)) for path, errors in self._files.items()]
         refusals += [
             Refusal(path, _unique_errors(errors), (name,), whole=False)
             for (path, name), errors in self._models.items()
             if path not in self._files
         ]
         return RefusedModels(tuple(sorted(refusals, key=lambda refusal: (refusal.path, refusal.models))))
-
-    def _make_refusal(self, path: str, errors: list[ProjectError]) -> Refusal:
-        names, clear = self.names_in(path)
-        return Refusal(path, _unique_errors(errors), names, clear)
 
 
 def _too_much(path: str, why: str) -> ProjectError:

@@ -83,11 +83,7 @@ class Remembered:
         return self._index.make_models(file[0], partial(self._read_model, file, parse)), ()
 
     def load_entry(self, file: File, defaults: Defaults, holds: Callable[[Json], bool] = bool) -> Said | None:
-        """Return the cached content of the file with this hash if all that it depends on is unchanged; else None.
-
-        `holds` checks what else was stored with the entry. Raise what a look-up of columns raises: NotRead while the
-        model of a table is still to be read.
-        """
+        """Return the file's cached content if all that it depends on is unchanged, also by `holds`; raise NotRead."""
         text = self._found.get(self._entry_key(*file))
         if text is None:
             return None

@@ -46,7 +46,17 @@ def load_seed(root: Path, model: Model) -> Model:
     fits = [{name for name, _ in _INFERRED} | {"whole"} for _ in header]
     rows = []
     for row in records:
-        _narrow_types(fits, row)
+        for fit, cell in zip(fits, row, strict=True):
+            if cell is None or not fit:
+                continue
+            if fit == {"bigint", "double", "whole"} and _INT.fullmatch(cell):
+                continue  # the usual case
+            lost = {name for name, pattern in _INFERRED if name in fit and not pattern.fullmatch(cell)}
+            if "bigint" in lost and (match := _LONG_INT.fullmatch(cell)) and int(match[1] + match[2]) in _INTS:
+                lost.discard("bigint")
+            if "whole" in fit and not _ANY_INT.fullmatch(cell):
+                lost.add("whole")
+            fit -= lost
         rows.append(row)
     cells = _hash_columns(header, rows)
     whole = digest(str(len(rows)), *(part for pair in cells for part in pair))
@@ -148,21 +158,6 @@ def _read_header(row: list[str], place: Place) -> tuple[str, ...]:
         if header.count(name) > 1:
             raise ProjectError(f"The column `{name}` occurs twice in the header.", place=place)
     return header
-
-
-def _narrow_types(fits: list[set[str]], row: Cells) -> None:
-    """Remove the types that do not fit the cells of the row; "whole" stays with a column of integers of any size."""
-    for fit, cell in zip(fits, row, strict=True):
-        if cell is None or not fit:
-            continue
-        if fit == {"bigint", "double", "whole"} and _INT.fullmatch(cell):
-            continue  # the usual case
-        lost = {name for name, pattern in _INFERRED if name in fit and not pattern.fullmatch(cell)}
-        if "bigint" in lost and (match := _LONG_INT.fullmatch(cell)) and int(match[1] + match[2]) in _INTS:
-            lost.discard("bigint")
-        if "whole" in fit and not _ANY_INT.fullmatch(cell):
-            lost.add("whole")
-        fit -= lost
 
 
 def _column_type(fit: set[str]) -> str:

@@ -22,10 +22,7 @@ def read_unit_tests(
     refused_models: RefusedModels,
     unknown: Callable[[ProjectError], None],
 ) -> list[UnitTest]:
-    """Return the unit tests of the models that open, if the project has no errors.
-
-    With errors, a model that could not be read would look like an `unknown` one.
-    """
+    """Return the unit tests of the models that open, and none if the project has errors."""
     if reading.errors:
         return []
     tests: list[UnitTest] = []

@@ -244,10 +244,7 @@ def _first_branch(sql: str, own: str) -> str:
 
 
 def follow_itself(shape: Shape, name: str) -> Shape:
-    """Return the shape of a model that reads its own table, with the sources of each column over all batches.
-
-    Its rows depend on the order of its batches: no key and no day of the rows of one batch is valid for the table.
-    """
+    """Return the shape of a model that reads itself, over all batches: no key and no day of one batch is valid."""
     own_reads = shape.reads.get(name, Reads())
     rows = expand_own_columns(own_reads, own_reads.rows)
     reads = {parent: _expand_reads(read, own_reads, rows) for parent, read in shape.reads.items() if parent != name}

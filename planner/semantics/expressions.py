@@ -104,10 +104,7 @@ class _Expression:
         return (*call, *((provenance.values_trace,) if provenance else ()))
 
     def _is_sorted_away(self, node: exp.Expr) -> bool:
-        """Return True for a list of values that is immediately sorted or counted.
-
-        Then the order of the input does not matter. This holds only for types whose equal values are identical.
-        """
+        """Return True for a list that is sorted or counted at once, of a type whose equal values are identical."""
         if not isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg)):
             return False
         whole = node.parent if isinstance(node.parent, exp.Filter) and node.parent.this is node else node

@@ -110,10 +110,7 @@ class Shape:
 
 
 def close_over_itself(held: TableDigest, own: Reads | None) -> TableDigest:
-    """Return the digests of a table whose batches read it, by those of one batch over the table before it.
-
-    Rows and columns that are computed from columns of the table are unchanged if these are unchanged too.
-    """
+    """Return the digests of a table whose batches read it: what is computed from unchanged columns is unchanged."""
     if own is None:
         return held
     digests = Digests()

@@ -1,7 +1,4 @@
-"""Contents of tables as hashes: equal hashes mean that two tables hold the same rows, in any order and files.
-
-A comparison always names some columns of a table, and a period of it. Unknown content is equal to nothing.
-"""
+"""Contents of tables as hashes, by columns and period: equal ones mean equal rows, in any order and files."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from mergeplan.planner.intervals import Timeline, subtract_intervals
 from mergeplan.planner.plan.restatement import Past
-from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
@@ -40,7 +39,8 @@ class Restatements:
         maps: dict[tuple[str, tuple[tuple[str, str], ...]], bool] = {}
         for row in rows:
             key = (row.environment, tuple(sorted(row.snapshots.items())))
-            maps[key] = maps.get(key, False) or _is_now(current_environments.get(row.environment), row.revision)
+            current = current_environments.get(row.environment)
+            maps[key] = maps.get(key, False) or (current is not None and current.revision == row.revision)
         shown = tuple(
             (name, is_current, {m: snapshots_by_id[id] for m, id in ids}) for (name, ids), is_current in maps.items()
         )
@@ -100,7 +100,3 @@ class Restatements:
 
 def _subtract_lost(lost_time: Timeline, held_time: Timeline) -> Timeline:
     return subtract_intervals(held_time, lost_time)
-
-
-def _is_now(environment: Environment | None, revision: int) -> bool:
-    return environment is not None and environment.revision == revision

@@ -33,11 +33,7 @@ _INDEXED = ("version", "forced", "stored", "is_reordered")
 
 
 class Snapshots:
-    """The snapshots that one project's environments show and have shown.
-
-    A snapshot whose model is a model of the open project is read in part from an index of this machine, and in whole
-    when something needs the rest.
-    """
+    """The snapshots of one project; those of open models are read in part from an index of this machine."""
 
     def __init__(self, database: Database, cache: Cache = NO_CACHE) -> None:
         self._database, self._cache = database, cache

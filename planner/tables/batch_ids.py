@@ -14,10 +14,7 @@ def batch_id(interval: Interval, held_time: Timeline) -> str:
 
 
 def batch_id_prefix(held_time: Timeline) -> str:
-    """Return the prefix (8 hex digits) of the ids of all batches merged into a table that holds this time.
-
-    A table with a batch of this prefix has rows that are not recorded.
-    """
+    """Return the prefix (8 hex digits) of the ids of batches merged into this time; rows of one are not recorded."""
     return digest(str(held_time[-1].end) if held_time else "")[:8]
 
 

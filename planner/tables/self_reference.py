@@ -74,10 +74,7 @@ def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -
 def _columns_of_first(
     model: Model, tree: exp.Query, ask: Callable[[Model, str], tuple[Column, ...]]
 ) -> tuple[Column, ...]:
-    """Return the columns of a `*`: those of the first query of a UNION, if that reads no column of the model itself.
-
-    Raise ProjectError otherwise, and QueryError for a first query that is wrong.
-    """
+    """Return the columns of a UNION's first query if it reads no column of the model; raise ProjectError if not."""
     first = tree
     while isinstance(first, exp.SetOperation):
         first = first.this

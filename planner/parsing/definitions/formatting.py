@@ -193,7 +193,8 @@ def _create_generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool
         if loose and type(expression) is exp.Cast:
             text = f" {generator.sql(inner)}" if inner.is_string else f"({generator.sql(inner)})"
             return f"{generator.sql(expression, 'to')}{text}"
-        if not rewrite or not _can_shorten(expression):
+        is_long = any(expression.args.get(key) for key in ("format", "action", "default"))
+        if not rewrite or is_long or isinstance(inner, (exp.Binary, exp.Unary, exp.Interval, exp.Connector)):
             return generator.cast_sql(expression)
         return f"{generator.sql(expression, 'this')}::{generator.sql(expression, 'to')}"
 
@@ -211,11 +212,6 @@ def _create_generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool
     }
     generator._dispatch = {**generator._dispatch, **transforms, **(CALLS if dialect in SPARK else {})}
     return generator
-
-
-def _can_shorten(cast: exp.Cast) -> bool:
-    odd = any(cast.args.get(key) for key in ("format", "action", "default"))
-    return not odd and not isinstance(cast.this, (exp.Binary, exp.Unary, exp.Interval, exp.Connector))
 
 
 def _read_again(text: str, source: SourceText) -> exp.Expr | None:

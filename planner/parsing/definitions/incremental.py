@@ -170,7 +170,9 @@ def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
             continue
         side = _SIDES.get(column.table.lower())
         is_excepted = isinstance(column.parent, exp.Star)  # of `UPDATE SET * EXCEPT (a, b)`
-        if side is None and not (column.table == "" and (is_excepted or _is_set(column))):
+        parent = column.parent
+        is_set = isinstance(parent, exp.EQ) and column.arg_key == "this" and isinstance(parent.parent, exp.Update)
+        if side is None and not (column.table == "" and (is_excepted or is_set)):
             hint = "Write `source.` or `target.` before each column."
             raise prop.error(f"`{column.sql('spark')}` belongs neither to `source` nor to `target`.", hint)
         if not is_excepted:
@@ -179,12 +181,6 @@ def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
     if tree.find(exp.Subquery, exp.Select):
         raise prop.error(f"A subquery in `{prop.key}` is not supported.")
     return tree
-
-
-def _is_set(column: exp.Column) -> bool:
-    """Return True for the column on the left of `SET x = ...`."""
-    parent = column.parent
-    return isinstance(parent, exp.EQ) and column.arg_key == "this" and isinstance(parent.parent, exp.Update)
 
 
 _COUNT = partial(read_integer, least=1)

@@ -38,7 +38,11 @@ class KnownColumns:
         entry = self._found.get(model.name)
         if entry is None or entry[0] is not model:
             types = self._infer_columns(model, above)
-            entry = self._found[model.name] = (model, types and _order_types(model, types))
+            if types:
+                every = {**types, **{column.name: column.type for column in model.history_columns}}
+                typed_columns = certain_types((name, type_) for name, type_ in every.items() if type_)
+                types = {name: every[name] for name in order_columns(model, every, typed_columns)}
+            entry = self._found[model.name] = (model, types)
         return entry[1]
 
     def _infer_columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
@@ -65,9 +69,3 @@ class KnownColumns:
         types = tuple((column, kind) for column, kind in (column_types or {}).items() if kind)
         stated = self._stated.get(name, ())
         return Parent(tuple(column_types) if column_types else None, types=types, stated=stated)
-
-
-def _order_types(model: Model, types: ColumnTypes) -> ColumnTypes:
-    every = {**types, **{column.name: column.type for column in model.history_columns}}
-    typed_columns = certain_types((name, type_) for name, type_ in every.items() if type_)
-    return {name: every[name] for name in order_columns(model, every, typed_columns)}

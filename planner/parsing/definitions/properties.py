@@ -64,11 +64,7 @@ def block(source: SourceText, tokens: Tokens) -> list[Property]:
 
 
 def read_properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = False) -> list[Property]:
-    """Return `key value, key value` as properties.
-
-    Raise ProjectError for a key without a name, without a value, or given twice. With `allow_quotes`, keys may be
-    quoted and then contain any text.
-    """
+    """Return `key value, key value` as properties, quoted ones with `allow_quotes`; raise ProjectError."""
     block_properties: dict[str, Property] = {}
     for part in split_commas(tokens):
         if not part:

@@ -13,14 +13,13 @@ from mergeplan.planner.intervals import cron_error
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.audits.audits import audit_call
-from mergeplan.planner.parsing.definitions.body import Around
 from mergeplan.planner.parsing.definitions.kinds import kind_named
 from mergeplan.planner.parsing.definitions.model_defaults import default_properties, default_statements, statement_parts
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.sessions import default_session
 from mergeplan.planner.parsing.files.environments import check_environments
 from mergeplan.planner.parsing.files.gateways import gateway_variables, gateways_apart
-from mergeplan.planner.parsing.files.schema import Config, ModelDefaults
+from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.files.section import Section
 from mergeplan.planner.parsing.sql.dates import is_relative, parse_instant
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
@@ -67,6 +66,9 @@ def read_defaults(
     except ValueError as error:
         raise document.error((*at, "start"), f"`start`: {error}") from None
     moving = model_defaults.start if model_defaults.start and is_relative(model_defaults.start) else ""
+    # the settings of its session come before the other statements
+    stated = default_statements(model_defaults.model_dump(), document, dialect, catalog)
+    session = default_session(model_defaults.session_properties or {}, document)
     return Defaults(
         now=now,
         dialect=dialect,
@@ -80,7 +82,7 @@ def read_defaults(
         owner=model_defaults.owner,
         batch_concurrency=model_defaults.batch_concurrency,
         properties=default_properties(model_defaults.model_dump(), document),
-        around=_create_around(model_defaults, document, dialect, catalog),
+        around=replace(stated, before=(*session, *stated.before)),
         before_all=statement_parts(config.before_all, document, ("before_all",), dialect, catalog),
         after_all=statement_parts(config.after_all, document, ("after_all",), dialect, catalog),
         on_destructive_change=model_defaults.on_destructive_change or "",
@@ -92,13 +94,6 @@ def read_defaults(
         apart=gateways_apart(config, gateway),
         allowed={name: gateway_config.connection.extra_functions for name, gateway_config in config.gateways.items()},
     )
-
-
-def _create_around(section: ModelDefaults, document: Document, dialect: str, catalog: str) -> Around:
-    """Return the statements around every model's query, beginning with the settings of its session."""
-    stated = default_statements(section.model_dump(), document, dialect, catalog)
-    session = default_session(section.session_properties or {}, document)
-    return replace(stated, before=(*session, *stated.before))
 
 
 def validate_section(kind: type[M], document: Document, value: object) -> M:

@@ -94,11 +94,7 @@ def query_rule(path: str, text: str) -> OwnRule:
 
 
 def select_rules(config: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
-    """Return the rules that config.yaml selects, none if the linter is not `enabled`.
-
-    ALL means all of `RULES` and the project's own; those of `BY_NAME` must be named. Raise ProjectError for an unknown
-    rule, and for one that is in both lists.
-    """
+    """Return the rules that config.yaml selects; ALL means all but those of `BY_NAME`. Raise ProjectError."""
     if not config.enabled:
         return NONE
     lists = {

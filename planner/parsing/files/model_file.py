@@ -317,7 +317,12 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
         differences = misreading_digest(words, tree, sql)
         model = replace(model, written=replace(model.written, text=text, text_line=source.place(tokens[0]).line))
     misread = differences + "".join(statement.misread for statement in model.statements.pre_statements)
-    comments = model.metadata.column_descriptions or _inline_comments(tree)
+    # like SQLMesh
+    comments = model.metadata.column_descriptions or tuple(
+        (output.alias_or_name.lower(), "\n".join(comment.strip() for comment in output.comments))
+        for output in tree.selects
+        if output.comments and output.alias_or_name and not output.is_star
+    )
     return replace(
         model,
         sql=sql,
@@ -339,15 +344,6 @@ def _without_kept(model: Model) -> Model:
         hint = "Remove it from the query, or rename the added column with `valid_from_name` or `valid_to_name`."
         raise ProjectError(message, place=model.locate(column), hint=hint)
     return replace(model, columns=tuple(column for column in model.columns if column.name not in history_names))
-
-
-def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
-    """Return the comments beside columns of the outermost SELECT as their descriptions, like SQLMesh."""
-    return tuple(
-        (output.alias_or_name.lower(), "\n".join(comment.strip() for comment in output.comments))
-        for output in tree.selects
-        if output.comments and output.alias_or_name and not output.is_star
-    )
 
 
 def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:

@@ -136,13 +136,9 @@ class Expander:
         value = self.bound.get(token.text.lower()) if _is_name(token) else None
         if value is None or called or (out and out[-1].token_type is TokenType.DOT):
             return None, index + 1
-        return [self._as_name(value, out)], index + 1
-
-    def _as_name(self, value: Piece, out: Piece) -> Piece:
-        """Return a lambda's value; a string in place of an alias becomes a name."""
         if out and out[-1].token_type is TokenType.ALIAS and len(value) == 1 and value[0].token_type in _TEXTUAL:
-            return [make_token(TokenType.VAR, value[0].text, value[0], value[0])]
-        return value
+            value = [make_token(TokenType.VAR, value[0].text, value[0], value[0])]  # of a string in place of an alias
+        return [value], index + 1
 
     def _find_closing(self, tokens: Piece, index: int) -> int:
         end = closing(tokens, index + 1)

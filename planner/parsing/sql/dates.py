@@ -41,7 +41,9 @@ def parse_instant(text: str, now: datetime) -> datetime:
 def end_instant(text: str, now: datetime) -> datetime:
     """Return the exclusive end that a text names, for a day the next midnight; raise ValueError if it is no date."""
     words = text.strip().lower()
-    whole_day = _DAY.fullmatch(words) or words in ("today", "yesterday", "tomorrow") or _day_ago(words)
+    ago = _AGO.fullmatch(words)
+    is_day_ago = ago is not None and ago[2] not in ("minute", "hour")
+    whole_day = _DAY.fullmatch(words) or words in ("today", "yesterday", "tomorrow") or is_day_ago
     return parse_instant(text, now) + timedelta(days=1 if whole_day else 0)
 
 
@@ -56,11 +58,6 @@ def text_of(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return value.isoformat() if isinstance(value, date) else str(value)
-
-
-def _day_ago(words: str) -> bool:
-    match = _AGO.fullmatch(words)
-    return match is not None and match[2] not in ("minute", "hour")
 
 
 def _subtract_units(count: int, unit: str, now: datetime, midnight: datetime) -> datetime:

@@ -146,7 +146,8 @@ def fuse_macros(tokens: Tokens) -> Piece:
     index = 0
     while index < len(tokens):
         token, end, text = tokens[index], index + 1, ""
-        if token.text == "@" and not _is_doubled(tokens, index) and _is_adjacent(tokens, index):
+        is_doubled = index > 0 and tokens[index - 1].text == "@" and _is_adjacent(tokens, index - 1)
+        if token.text == "@" and not is_doubled and _is_adjacent(tokens, index):
             following = tokens[index + 1]
             if following.token_type is TokenType.STRING:
                 out.append(make_token(TokenType.PARAMETER, f"@'{following.text}", token, following))
@@ -181,10 +182,6 @@ def _macro_name(tokens: Tokens, index: int) -> tuple[str, int]:
 
 def _is_adjacent(tokens: Tokens, index: int) -> bool:
     return index + 1 < len(tokens) and tokens[index].end + 1 == tokens[index + 1].start
-
-
-def _is_doubled(tokens: Tokens, index: int) -> bool:
-    return index > 0 and tokens[index - 1].text == "@" and _is_adjacent(tokens, index - 1)
 
 
 def _is_name_part(token: Token) -> bool:

@@ -225,7 +225,12 @@ def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") ->
     if source.dialect in SPARK:
         _refuse_nonsense(source, tokens, tree)
     if source.dialect != "spark":
-        _refuse_frequency(source, tokens)
+        # the parser drops the last argument
+        for index, token in enumerate(tokens[:-1]):
+            if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:
+                end = closing(tokens, index + 1)
+                if end is not None and len(split_commas(tokens[index + 2 : end])) > 2:
+                    raise source.error(token, "`percentile` with a frequency is not supported yet.")
     if reaches := find_forbidden(tree):
         word, message = reaches
         raise source.error(next((token for token in tokens if token.text.lower() == word), tokens[0]), message)
@@ -322,15 +327,6 @@ def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None
 
 def _begins_query(token: Token) -> bool:
     return token.token_type in (TokenType.FROM, TokenType.SELECT, TokenType.WITH)
-
-
-def _refuse_frequency(source: SourceText, tokens: Tokens) -> None:
-    """Raise ProjectError for `percentile(x, p, frequency)`, because the parser drops the last argument."""
-    for index, token in enumerate(tokens[:-1]):
-        if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:
-            end = closing(tokens, index + 1)
-            if end is not None and len(split_commas(tokens[index + 2 : end])) > 2:
-                raise source.error(token, "`percentile` with a frequency is not supported yet.")
 
 
 def _describe_problem(details: dict[str, object]) -> str:

@@ -65,8 +65,10 @@ def write_tokens(source: SourceText, tokens: Tokens) -> str:
         lines = at - line
         if previous is None or lines > 0:
             parts.append("\n" * lines + " " * (column - 1))
-        else:
-            parts.append(_gap_text(previous, first))
+        elif first.start > previous.end:
+            parts.append(" " * (first.start - previous.end - 1))
+        elif previous.text != first.text or first.text not in "<>":
+            parts.append(" ")  # both come of one macro
         parts.append(word)
         line, previous = line + max(lines, 0) + word.count("\n"), last
     out = "".join(parts)
@@ -168,13 +170,6 @@ def _is_word(text: str, is_number: bool) -> bool:
 @lru_cache(maxsize=8192)
 def _join_words(text: str) -> str:
     return " ".join(text.split())
-
-
-def _gap_text(before: Token, token: Token) -> str:
-    if token.start > before.end:
-        return " " * (token.start - before.end - 1)
-    shifts = before.text == token.text and token.text in "<>"
-    return "" if shifts else " "  # both come of one macro
 
 
 def _comparison_keys(tokens: Tokens) -> list[tuple[TokenType, str]]:

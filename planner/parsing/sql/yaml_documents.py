@@ -165,10 +165,7 @@ def _node_value(
 
 
 def _scalar_value(path: str, loader: Any, node: yaml.ScalarNode, key_path: Path, values: list[str]) -> Any:
-    """Return the value of a scalar; one with an environment variable is a text, which a password must remain.
-
-    In `variables`, which have no types of their own, an unquoted number or boolean is one.
-    """
+    """Return the value of a scalar; one with an environment variable is a text, except in `variables`."""
     place = Place(path, node.start_mark.line + 1)
     if "{{" in node.value and path.endswith("config.yaml"):
         raise ProjectError(SUPPORTED, place=place, hint=HINT)

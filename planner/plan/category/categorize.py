@@ -1,7 +1,4 @@
-"""Categories: from the old and the new model to a category, the rule that gave it, and the columns that it touches.
-
-Every rule errs on the safe side: if it cannot prove that rows stay the same, it reports them as changed.
-"""
+"""Categories: the category of a change, its rule and its columns; without a proof, rows count as changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -135,8 +132,10 @@ def reach_verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None
         and (own_verdict is None or own_verdict.rule in ("same-query", "query"))
     ):
         return _order_verdict(difference_now, causes, was_edited=own_verdict is not None)
+    if own_verdict is None and is_unchanged:
+        return Verdict(Category.INDIRECT_NON_BREAKING, *no_change_reason(new.shape, causes))
     if own_verdict is None:
-        return _no_effect_verdict(new, causes) if is_unchanged else _parents_verdict(old, new, causes, touched)
+        return _parents_verdict(old, new, causes, touched)
     if own_verdict.category in (Category.METADATA, Category.EQUIVALENT) or own_verdict.rule == "layout-changed":
         # such an edit changes no row, so any difference comes from the parents
         edit_text = own_verdict.reason if own_verdict.rule != "layout-changed" else f"{_layout_words(old, new)}."
@@ -373,11 +372,6 @@ def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Colu
     touched_columns = touched_columns if old.is_known and new.is_known else EVERY
     besides = chance_reason(causes, touched_columns)
     return Verdict(Category.INDIRECT_BREAKING, rule, " ".join(filter(None, (own, reason, besides))), touched_columns)
-
-
-def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:
-    rule, reason = no_change_reason(new.shape, causes)
-    return Verdict(Category.INDIRECT_NON_BREAKING, rule, reason)
 
 
 def row_source(model: Model) -> str:

@@ -26,10 +26,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs that are the same for every model of a plan: the project, the base and the request.
-
-    A request may ask for the days `since` a date only: `limited` are the models whose earliest days that leaves out.
-    """
+    """The inputs that all models of a plan share; `limited` are those whose earliest days a request leaves out."""
 
     graph: Graph
     compared: Environment  # the base: its snapshots are the models before the change

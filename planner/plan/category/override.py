@@ -92,11 +92,7 @@ def build_restated_verdict(override: Override) -> Verdict:
 
 
 def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Override | None:
-    """Return the last category that a person chose for this very change.
-
-    An override is about one edit: from the model in the base to the model now. After another edit on either side no
-    person has judged the new difference, and the rules decide again.
-    """
+    """Return the last category that a person chose for this very change, not for an earlier edit of the model."""
     about = (candidate.model.name, candidate.old.fingerprint.text, candidate.fresh.fingerprint.text)
     chosen = (
         override

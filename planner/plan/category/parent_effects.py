@@ -101,10 +101,7 @@ def _list_comparisons(candidate: Candidate) -> list[Comparison]:
 
 
 def _may_be_the_same(parent: Decision) -> bool:
-    """Return True if a comparison of a parent's tables may show no change.
-
-    No comparison overrules a person who said breaking, and a forward-only table holds old rows on purpose.
-    """
+    """Return True if a comparison may show no change: it overrules no person and no forward-only change."""
     insisted = parent.override is not None and parent.override.category is Category.BREAKING
     return parent.effect != UNTOUCHED and not insisted and not parent.is_forward_only
 

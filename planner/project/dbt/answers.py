@@ -141,7 +141,9 @@ class Answers:
     def _answer_existence(self, project: DbtProject, question: DbtQuestion) -> Answer:
         name = question.subject.removeprefix(TABLE)
         is_listed = name == question.subject
-        if not is_listed and not (_PLAIN.fullmatch(name) and name.rpartition(".")[0] in _schema_names(project)):
+        tables = (*(node.table for node in project.nodes), *(source.table for source in project.sources))
+        schemas = (table.rpartition(".")[0] for table in tables)
+        if not is_listed and not (_PLAIN.fullmatch(name) and name.rpartition(".")[0] in schemas):
             message = (
                 f"It asks for `{name[:80]}` while it is compiled, which is no model, seed, snapshot or source of the"
             )
@@ -219,11 +221,6 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
         return node.model_copy(update={"error": error}) if error else node
 
     return project.with_nodes(map(refuse, project.nodes)) if errors else project
-
-
-def _schema_names(project: DbtProject) -> set[str]:
-    tables = {node.table for node in project.nodes} | {source.table for source in project.sources}
-    return {table.rpartition(".")[0] for table in tables}
 
 
 def _rows_answer(rows: Rows) -> Answer:

@@ -296,7 +296,9 @@ def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) ->
 
 def name_schema(text: str, schema: str) -> str:
     """Return a query with the schema before each unqualified table; return an unreadable query unchanged."""
-    if not _reads_bare_names(text):
+    bare = _COMMENT.sub(" ", text)
+    read_names, common_names = ({name.strip("`").lower() for name in words.findall(bare)} for words in (_READ, _COMMON))
+    if not read_names - common_names:
         return text
     try:
         trees = [tree for tree in SPARK.parse(text) if tree is not None]
@@ -311,10 +313,3 @@ def name_schema(text: str, schema: str) -> str:
         if table.name.lower() not in common and not table.find_ancestor(exp.Lateral, exp.Unnest)
     ]
     return apply_splices(text, [Splice(start, start, f"{schema}.") for start in starts])
-
-
-def _reads_bare_names(text: str) -> bool:
-    """Return True if a query may name a table without a schema that is no common table expression of its own."""
-    bare = _COMMENT.sub(" ", text)
-    read, common = ({name.strip("`").lower() for name in words.findall(bare)} for words in (_READ, _COMMON))
-    return bool(read - common)

@@ -42,7 +42,8 @@ def project_files(root: Path) -> Iterator[str]:
 
 def lies_apart(root: Path, settings: Mapping[str, object]) -> bool:
     """Return True if dbt may read files outside `project_files`: in other folders, hidden ones, or through links."""
-    folders = {folder for name, usual in PATHS.items() for folder in _list_texts(settings.get(name) or usual)}
+    values = [settings.get(name) or usual for name, usual in PATHS.items()]
+    folders = {str(folder) for value in values for folder in (value if isinstance(value, list) else [value])}
     tops = {folder.partition("/")[0] for folder in folders}
     if any(_is_apart(top) or top == "" or "{" in top for top in tops) or any(".." in folder for folder in folders):
         return True
@@ -52,10 +53,6 @@ def lies_apart(root: Path, settings: Mapping[str, object]) -> bool:
 def _is_apart(name: str) -> bool:
     """Return True for a folder of the root whose files are not read."""
     return name.startswith(".") or name in LEFT_OUT or name in UNREAD
-
-
-def _list_texts(value: object) -> list[str]:
-    return [str(word) for word in value] if isinstance(value, list) else [str(value)]
 
 
 def _has_link(folder: Path) -> bool:

@@ -249,10 +249,7 @@ class Values(Source):
         return False
 
     def _sort_rows(self, digests: Digesting, names: Names) -> list[tuple[str, ...]]:
-        """Return the rows, sorted by the first column with unique values, or else by all columns.
-
-        An edit of another column then does not reorder the rows, so that it changes the digest of that column only.
-        """
+        """Return the rows by the first unique column, or else by all, so that an edit of another reorders no rows."""
         rows = [tuple(digests.part(value, names) for value in row) for row in self.table]
         columns = list(zip(*rows, strict=True))
         key = next((i for i, cells in enumerate(columns) if len(set(cells)) == len(rows)), None)

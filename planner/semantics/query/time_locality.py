@@ -109,10 +109,7 @@ def _union_dependence(relation: Relation, union: Union, time_column: str, short:
 
 
 def _find_day_column(block: Block, short: bool, time: Value | None) -> _Time | None:
-    """Return the only column that is filtered by dates, or None if dates are used elsewhere or for two columns.
-
-    `time` is the time column of the table, whose format says that its texts are days. Other texts may be times.
-    """
+    """Return the only column that dates filter, or None; texts are days only in the table's column `time`."""
     columns: dict[tuple[int, str], Ref] = {}
     for value in block.where:
         if not has_dates(value):

@@ -73,7 +73,7 @@ def readable(tokens: Sequence[Token]) -> Readable:
             )  # of a window: it sorts nothing
         elif token.token_type is TokenType.WINDOW and piped[index + 1 : index + 2] and piped[index + 1].text == "(":
             result.tokens.append(
-                Token(TokenType.VAR, *_token_arguments(token))
+                build_token(TokenType.VAR, token.text, token)
             )  # of time: no clause begins with a bracket
         elif (
             token.token_type is TokenType.VAR
@@ -117,10 +117,6 @@ def _as_written(node: exp.Expr, is_unsigned: bool) -> exp.Expr:
         (value,) = node.expressions
         return value if isinstance(value, exp.Expr) else node
     return node
-
-
-def _token_arguments(token: Token) -> tuple[str, int, int, int, int]:
-    return token.text, token.line, token.col, token.start, token.end
 
 
 def _parse_error(message: str) -> ParseError:

@@ -23,7 +23,8 @@ def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[T
         return list(tokens)
     out, index = list[Token](), 0
     while index < len(tokens):
-        if _is_piped_set(tokens, index):
+        behind = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+        if tokens[index].token_type is TokenType.PIPE_GT and behind in _SETS:
             start = _operand_start(tokens, index + 2)
             out += tokens[index:start]
             if start < len(tokens) and tokens[start].token_type is not TokenType.L_PAREN:
@@ -40,11 +41,6 @@ def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[T
         out.append(tokens[index])
         index += 1
     return out
-
-
-def _is_piped_set(tokens: Sequence[Token], index: int) -> bool:
-    behind = tokens[index + 1].token_type if index + 1 < len(tokens) else None
-    return tokens[index].token_type is TokenType.PIPE_GT and behind in _SETS
 
 
 def _operand_start(tokens: Sequence[Token], index: int) -> int:

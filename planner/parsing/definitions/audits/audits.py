@@ -103,11 +103,12 @@ def _read_audit(source: SourceText, header: Tokens, query: Tokens, defaults: Def
     audit = Audit(name(properties["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
     audit = replace(audit, skip="skip" in properties and read_boolean(properties["skip"]))
     audit = _as_written(audit, query_source, called, tree, as_is=list(called) == list(words)) if placed else audit
-    return (
-        _read_standalone(audit, query_source, query, properties, tables, defaults)
-        if alone
-        else _model_audit(audit, properties)
-    )
+    if alone:
+        return _read_standalone(audit, query_source, query, properties, tables, defaults)
+    for key in _AUDIT_ALONE:
+        if key in properties:
+            raise properties[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
+    return audit
 
 
 def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr, *, as_is: bool) -> Audit:
@@ -118,13 +119,6 @@ def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr
     if not text or not (as_is or reads_as(text, audit.sql, frozenset(), source.catalog)):
         return audit
     return replace(audit, text=text, misread=misreading_digest(words, tree, audit.sql))
-
-
-def _model_audit(audit: Audit, props: Mapping[str, Property]) -> Audit:
-    for key in _AUDIT_ALONE:
-        if key in props:
-            raise props[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
-    return audit
 
 
 def _read_standalone(

@@ -11,11 +11,7 @@ _MAKERS = ("getLogger", "get_logger", "TypeVar")
 
 @dataclass(frozen=True)
 class Names:
-    """The meanings of names in the file of a class.
-
-    These are imports (name -> dotted name), constants, loggers, every name that the file binds, and the properties of
-    the class's kind, each with the expression that it returns.
-    """
+    """The meanings of names in a class's file: imports, constants, loggers, what it binds, the kind's properties."""
 
     imports: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, ast.expr] = field(default_factory=dict)

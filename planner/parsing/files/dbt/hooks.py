@@ -87,11 +87,7 @@ def with_inserted_rows(node: DbtNode) -> str:
 
 
 def is_loaded(node: DbtNode) -> bool:
-    """Return True for a node whose table only dbt can fill.
-
-    This is a seed that its hooks load, or a table whose query reads no table and whose hooks, also calls of macros,
-    fill it. Packages use such tables for dbt's data about its own runs.
-    """
+    """Return True for a node that only dbt can fill: a seed that hooks load, or a table with only rows of hooks."""
     if node.error or any(map(str.strip, node.hooks)):
         return False
     inserts = _insert_hooks(node)

@@ -162,10 +162,7 @@ def _incremental_kind(node: DbtNode) -> DbtKind:
 
 
 def _kept_kind(kind: DbtKind) -> DbtKind:
-    """Return the kind of a table that is never computed again as a whole: dbt's `full_refresh: false`.
-
-    A batch of a microbatch model may be restated, as by dbt's `--event-time-start`.
-    """
+    """Return the kind of a table that is never computed again as a whole, though its batches may be restated."""
     name, _, settings = kind.kind.removesuffix(")").partition(" (")
     added = KEPT.get(name, ())
     return replace(kind, kind=f"{name} ({', '.join(filter(None, (settings, *added)))})") if added else kind

@@ -6,7 +6,7 @@ no trace in a manifest.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -18,7 +18,6 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import MERGE, add_adapter_defaults
 from mergeplan.planner.parsing.files.dbt.manifest_types import (
     ColumnPart,
-    Constraint,
     ExposurePart,
     FilePart,
     FixturePart,
@@ -185,7 +184,12 @@ def _node_data(
     later_node = later.content.nodes.get(node.unique_id) if later else None
     merge = first.content.macros[MERGE].macro_sql if MERGE in first.content.macros else ""
     settings = add_adapter_defaults(first.adapter, config, merge)
-    constraints = [[constraint.type, name, constraint.expression] for name, constraint in _list_constraints(node)]
+    named = [(column.name, constraint) for column in node.columns.values() for constraint in column.constraints]
+    named += [("", constraint) for constraint in node.constraints]
+    constraints = [[constraint.type, name, constraint.expression] for name, constraint in named]
+    error = _node_problem(first, node, later_node, read)
+    if not error and node.resource_type == "seed" and not types:
+        error = "The types of its columns are in no catalog.json beside the manifest: `dbt docs generate`"
     column_types = {name.lower(): type_ for name, type_ in (config.get("column_types") or {}).items()}
     return {
         "id": node.unique_id, "type": node.resource_type, "name": node.name, "path": node.original_file_path,
@@ -197,7 +201,7 @@ def _node_data(
         "depends_on": sorted(node.depends_on.nodes), "attached": node.attached_node,
         "hooks": hooks, "post_hooks": post_hooks,
         "text": node.compiled_code, "later": later_node.compiled_code if later_node else "",
-        "error": _node_problem(first, node, later_node, read) or _type_error(node, types),
+        "error": error,
         "types": [[name, column_types.get(name, type_)] for name, type_ in types.items()],
     }  # fmt: skip
 
@@ -219,13 +223,6 @@ def _node_problem(first: Manifest, node: NodePart, later: NodePart | None, read:
     if first.calls(node, INCREMENTAL) and node.compiled_code == later.compiled_code:
         return "Both manifests have the same form of it: make `manifest_later` where its table is"
     return ""
-
-
-def _type_error(node: NodePart, types: Mapping[str, str]) -> str:
-    is_unknown = node.resource_type == "seed" and not types
-    return (
-        "The types of its columns are in no catalog.json beside the manifest: `dbt docs generate`" if is_unknown else ""
-    )
 
 
 def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
@@ -315,12 +312,6 @@ def _exposure_data(exposure: ExposurePart) -> dict[str, Any]:
         "name": exposure.label or exposure.name, "type": exposure.type, "url": exposure.url,
         "owner": exposure.owner.words, "depends_on": sorted(exposure.depends_on.nodes),
     }  # fmt: skip
-
-
-def _list_constraints(node: NodePart) -> Iterator[tuple[str, Constraint]]:
-    for column in node.columns.values():
-        yield from ((column.name, constraint) for constraint in column.constraints)
-    yield from (("", constraint) for constraint in node.constraints)
 
 
 def _column_data(column: ColumnPart) -> dict[str, str]:

@@ -101,17 +101,11 @@ def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: boo
     for part in condition.walk():
         if isinstance(part, exp.Query | exp.Star | exp.AggFunc | exp.Window) or has_other_precedence(part):
             raise wrong
+    aliases = [(str(node.settings.get(key) or usual).lower(), side) for key, (usual, side) in _SIDES.items()]
     for column in condition.find_all(exp.Column):
-        side = _merge_side(node, column.table.lower())
+        side = next((side for alias, side in aliases if alias == column.table.lower()), None)
         if side is None or column.args.get("db"):
             hint = f"Write DBT_INTERNAL_DEST or DBT_INTERNAL_SOURCE before `{column.name}`."
             raise node.refusal(f"names `{column.sql('spark')}` in `{setting}`, which may be of either side", hint)
         column.set("table", exp.to_identifier(side))
     return spark_text_of(condition)
-
-
-def _merge_side(node: DbtNode, name: str) -> str | None:
-    for setting, (usual, side) in _SIDES.items():
-        if name == str(node.settings.get(setting) or usual).lower():
-            return side
-    return None

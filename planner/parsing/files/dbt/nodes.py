@@ -32,10 +32,7 @@ class DbtColumn(DbtPart):
 
 
 class DbtQuestion(DbtPart):
-    """A question of a template to the warehouse at compile time.
-
-    It asks for the columns of a node or source, whether a source exists, or the rows of a query of the node `by`.
-    """
+    """A template's question at compile time: the columns of a node, whether a source exists, or a query's rows."""
 
     kind: Literal["columns", "exists", "query"]
     subject: Text

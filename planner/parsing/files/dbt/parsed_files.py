@@ -1,7 +1,4 @@
-"""The files that dbt read to make a manifest, from the partial_parse.msgpack that it writes beside it.
-
-A manifest of other files is outdated, even if nothing in it shows that: it has no trace of YAML files.
-"""
+"""The files that dbt read for a manifest, by its partial_parse.msgpack: a manifest has no trace of YAML files."""
 
 import hashlib
 import os

@@ -37,7 +37,11 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
     if audits:
         header.append(f"audits ({', '.join(name for name, _ in audits)})")
     filled = fill_moments(node, kind.query)
-    _refuse_files(node, filled)
+    # Spark would read any files there
+    if path := find_files(filled):
+        problem = f"`{node.table}` reads the files `{path[:80]}` by their path, and not a table."
+        hint = "Let a table have them (`CREATE TABLE raw.items USING parquet LOCATION '...'`), and read it as a source."
+        raise ProjectError(problem, place=Place(node.path, 1), hint=hint)
     _refuse_macros(node, filled)
     query = f" {fill_edges(node, filled).rstrip()}\n" if kind.query else ""  # whose lines are those of dbt's text
     below = "".join(f"\n{text}\n" for _, text in audits)
@@ -193,14 +197,6 @@ def _refuse_macros(node: DbtNode, text: str) -> None:
     if at := find_macro(text):
         raise ProjectError(f"`{node.name}` has `{at}` in its query, which mergeplan would take for a macro.",
                            place=Place(node.path, 1))  # fmt: skip
-
-
-def _refuse_files(node: DbtNode, text: str) -> None:
-    """Raise ProjectError for a query that reads files by their path: Spark would read any files there."""
-    if path := find_files(text):
-        message = f"`{node.table}` reads the files `{path[:80]}` by their path, and not a table."
-        hint = "Let a table have them (`CREATE TABLE raw.items USING parquet LOCATION '...'`), and read it as a source."
-        raise ProjectError(message, place=Place(node.path, 1), hint=hint)
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:

@@ -25,7 +25,13 @@ def unit_test_body(test: DbtUnitTest, project: DbtProject) -> dict[str, object]:
         raise _not_run(test, "its model is not compiled")
     if test.error:
         raise _not_run(test, test.error)
-    load = _read_load(test)
+    load = test.load
+    if not isinstance(load, dict):
+        raise _not_run(test, f"`config.meta.mergeplan` is no mapping of {', '.join(LOAD)}")
+    if unknown := sorted(load.keys() - set(LOAD)):
+        raise _not_run(test, f"`{unknown[0]}` is no key of `config.meta.mergeplan`: {', '.join(LOAD)}")
+    if load and "table" not in load:
+        raise _not_run(test, "`config.meta.mergeplan` has no `table`")
     is_microbatch = model.settings.get("incremental_strategy") == "microbatch" and model.materialized == "incremental"
     if is_microbatch and not ("table" in load and "start" in load):
         raise _not_run(test, "its model is filled by batches")
@@ -44,17 +50,6 @@ def unit_test_body(test: DbtUnitTest, project: DbtProject) -> dict[str, object]:
     # dbt evaluates the query of a microbatch without its batch.
     body["outputs"] = {**({} if is_microbatch else {"query": expected}), "table": load["table"]}
     return {**body, "vars": {key: load[key] for key in LOAD[1:] if key in load}}
-
-
-def _read_load(test: DbtUnitTest) -> Mapping[str, Any]:
-    """Return `config.meta.mergeplan`: the table that is expected after a load, and the time of the load."""
-    if not isinstance(test.load, dict):
-        raise _not_run(test, f"`config.meta.mergeplan` is no mapping of {', '.join(LOAD)}")
-    if unknown := sorted(test.load.keys() - set(LOAD)):
-        raise _not_run(test, f"`{unknown[0]}` is no key of `config.meta.mergeplan`: {', '.join(LOAD)}")
-    if test.load and "table" not in test.load:
-        raise _not_run(test, "`config.meta.mergeplan` has no `table`")
-    return test.load
 
 
 def spell_names(text: str, project: DbtProject) -> str:
