@@ -16,7 +16,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.snapshot.content_hash import WHOLE, Content, Contents, Found, columns_key
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.leases import Lease, check_lease
-from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, Transaction, split_chunks
 
 # In place of the key of a column set:
 _MARK = "mark"  # a random word for what the table holds now: a write takes it away, and the next one is another
@@ -25,11 +25,8 @@ OF_THIS_MOMENT = (_MARK, _INPUTS)
 _PASSED = "pass:"  # and a digest of what an audit asks: a digest of what its pass rests on
 
 
-class KnownContents:
+class KnownContents(ProjectStore):
     """What the physical tables of one project hold, as far as it was computed."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def load(self, tables: Collection[str]) -> Mapping[str, Contents]:
         """Table -> what is known of it, for the given tables; nothing for one that was not looked at."""

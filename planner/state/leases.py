@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from mergeplan.planner.errors import LeaseHeld, RequestError
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, Transaction, split_chunks
 
 POLL_SECONDS = 0.2
 
@@ -38,10 +38,7 @@ class Holder:
     expires_at: datetime
 
 
-class Leases:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class Leases(ProjectStore):
     @contextmanager
     def hold(self, name: str, holder: str, *, ttl: float = 60.0, wait: float = 0.0) -> Iterator[Lease]:
         """Hold the lease on `name`, also of an ended process; raise LeaseHeld if it is not free in `wait` seconds."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from mergeplan.planner.engine.protocol import Operation
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.leases import Lease, check_lease
-from mergeplan.planner.state.transaction import Database
+from mergeplan.planner.state.transaction import ProjectStore
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,8 @@ class RunningWrite:
     token: int
 
 
-class RunningWrites:
+class RunningWrites(ProjectStore):
     """The operations of one project that may be running."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def begin(self, table: str, write: RunningWrite, *, lease: Lease) -> None:
         """Keep that a write begins now; LeaseHeld when the right to write the table was lost."""

@@ -14,7 +14,7 @@ from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.environments import HistoryAction
 from mergeplan.planner.state.promotions import Status
 from mergeplan.planner.state.restatements import AUTOMATIC
-from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, Transaction, split_chunks
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,8 @@ class Forgotten:
         return self.revisions + self.promotions + self.plans + self.snapshots
 
 
-class Retention:
+class Retention(ProjectStore):
     """The past of one project, and its end."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def forget(self, before: datetime) -> Forgotten:
         """Delete what was over before a time, except the last revision of each environment, even a dropped one."""

@@ -15,7 +15,7 @@ from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import is_lasting
 from mergeplan.planner.state.database import list_revisions
 from mergeplan.planner.state.maps import ids_in
-from mergeplan.planner.state.transaction import Database, Transaction
+from mergeplan.planner.state.transaction import ProjectStore, Transaction
 
 FORMAT = 1
 AT_WORK = frozenset({t.leases.name, t.operations.name})  # no history
@@ -35,11 +35,8 @@ class StateDocument(BaseModel):
     tables: dict[str, list[dict[str, Any]]]
 
 
-class Transfers:
+class Transfers(ProjectStore):
     """One project's state, out of one database and into another."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def export(self, environments: Collection[str] = ()) -> Json:
         """All that is remembered, or what belongs to some environments; RequestError when one does not exist."""

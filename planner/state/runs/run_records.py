@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Interval, Timeline, merge_intervals
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, Transaction
+from mergeplan.planner.state.transaction import ProjectStore, Transaction
 
 KEPT = timedelta(days=90)  # since a run began
 
@@ -75,11 +75,8 @@ class RunRecord:
     models: Mapping[str, ModelRun] = field(default_factory=dict)
 
 
-class Runs:
+class Runs(ProjectStore):
     """The recorded runs of one project."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def begin(self, id: str, environment: str, revision: int, execution_time: datetime) -> None:
         """Begin a run, or resume one of this id; RequestError when it is one of another environment."""
