@@ -12,17 +12,8 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.audits.audit_calls import BoundAudit
+from mergeplan.planner.parsing.macros import splicing
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
-from mergeplan.planner.parsing.macros.splicing import (
-    alias_of,
-    aliases_of,
-    apply_splices,
-    key_of,
-    list_splices,
-    original_offset,
-    short_alias,
-    splice_text,
-)
 from mergeplan.planner.parsing.sql.names import set_name, table_key
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 
@@ -63,7 +54,7 @@ def text_over(
     this: str = "",
 ) -> str:
     """Return the text of a query as it runs; `this` is the query in brackets for `@this_model`."""
-    return splice_text(text, _tables_with_embedded(text, tables, embedded_models, values), values, this)
+    return splicing.splice_text(text, _tables_with_embedded(text, tables, embedded_models, values), values, this)
 
 
 def locate_error(
@@ -74,9 +65,11 @@ def locate_error(
         return None
     values = dates(None, _EPOCH)
     text = model.written.text
-    changes = list_splices(text, _tables_with_embedded(text, tables, embedded_models, values), values)
-    lines = apply_splices(text, changes).split("\n")
-    at = original_offset(changes, sum(len(text_line) + 1 for text_line in lines[: line - 1]) + max(column - 1, 0))
+    changes = splicing.list_splices(text, _tables_with_embedded(text, tables, embedded_models, values), values)
+    lines = splicing.apply_splices(text, changes).split("\n")
+    at = splicing.original_offset(
+        changes, sum(len(text_line) + 1 for text_line in lines[: line - 1]) + max(column - 1, 0)
+    )
     prefix = text[:at]
     return Place(model.path, model.written.text_line + prefix.count("\n"), _file_column(model, prefix) if column else 0)
 
@@ -93,7 +86,9 @@ def _file_column(model: Model, before: str) -> int:
 def _tables_with_embedded(
     text: str, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> Mapping[str, str]:
-    read = {key_of(table) for table in spark_tree(text).find_all(exp.Table)} & embedded_models.keys() - tables.keys()
+    read = {
+        splicing.key_of(table) for table in spark_tree(text).find_all(exp.Table)
+    } & embedded_models.keys() - tables.keys()
     return {
         **tables,
         **{name: f"({query_of(embedded_models[name], tables, embedded_models, values)})" for name in read},
@@ -190,7 +185,7 @@ def _replace_views(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
     for table in list(tree.find_all(exp.Table)):
         view = views.get(table.name.lower()) if not table.db and table.name.lower() not in cte_names else None
         if view is not None:
-            alias = table.args.get("alias") or exp.TableAlias(this=short_alias(table.name))
+            alias = table.args.get("alias") or exp.TableAlias(this=splicing.short_alias(table.name))
             carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
             table.replace(exp.Subquery(this=view.copy(), alias=alias, **carried))
     return tree
@@ -211,7 +206,7 @@ def fill_values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
 
 def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded_models: Mapping[str, Model]) -> None:
     replaced = {**tables, **{name: "" for name in embedded_models if name not in tables}}
-    aliases = aliases_of(tree, replaced)
+    aliases = splicing.aliases_of(tree, replaced)
     references = [(table, table_key(table), table.find_ancestor(exp.Select)) for table in tree.find_all(exp.Table)]
     for table, key, select in references:
         if replaced.get(key, key) != key:
@@ -219,7 +214,7 @@ def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded_models: 
             _replace_table(table, key, alias, tables, embedded_models)
     if aliases:
         for column in list(tree.find_all(exp.Column)):
-            if match := alias_of(column, aliases):
+            if match := splicing.alias_of(column, aliases):
                 _drop_schema(column, *match)
 
 
@@ -235,9 +230,9 @@ def _replace_table(
     else:
         set_name(table, physical)
         if not table.alias:
-            table.set("alias", exp.TableAlias(this=short_alias(alias)))
+            table.set("alias", exp.TableAlias(this=splicing.short_alias(alias)))
         return
-    table_alias = table.args.get("alias") or exp.TableAlias(this=short_alias(alias))
+    table_alias = table.args.get("alias") or exp.TableAlias(this=splicing.short_alias(alias))
     carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
     table.replace(exp.Subquery(this=inner, alias=table_alias, **carried))
 
@@ -245,6 +240,6 @@ def _replace_table(
 def _drop_schema(column: exp.Column, alias: str, part_count: int) -> None:
     column_parts = column.parts[part_count:]
     column.set("catalog", None)
-    column.set("db", short_alias(alias) if len(column_parts) > 1 else None)
-    column.set("table", column_parts[0].copy() if len(column_parts) > 1 else short_alias(alias))
+    column.set("db", splicing.short_alias(alias) if len(column_parts) > 1 else None)
+    column.set("table", column_parts[0].copy() if len(column_parts) > 1 else splicing.short_alias(alias))
     column.set("this", column_parts[-1])

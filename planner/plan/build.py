@@ -16,13 +16,14 @@ from mergeplan.planner.intervals import (
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
+from mergeplan.planner.plan import schedule
 from mergeplan.planner.plan.adoption import as_adopted
 from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_emptied, find_gaps, mark_lost_time, only
 from mergeplan.planner.plan.blockers import find_lost_hours, find_shortened_tables, find_unwritable_names, history_lost
 from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import list_unrestated, overrides_for, restatements_for
-from mergeplan.planner.plan.change import Adoption, Days
+from mergeplan.planner.plan.change import Adoption, Days, unedited_change
 from mergeplan.planner.plan.change import Blocker as Blocker
 from mergeplan.planner.plan.change import Category as Category
 from mergeplan.planner.plan.change import Change as Change
@@ -36,17 +37,7 @@ from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly, include_
 from mergeplan.planner.plan.previews import PreviewStage, build_previews
 from mergeplan.planner.plan.refused import ALL_OPENED, Unopened
 from mergeplan.planner.plan.restatement import Restatement
-from mergeplan.planner.plan.schedule import (
-    EPOCH,
-    ONCE,
-    Loaded,
-    Readiness,
-    Window,
-    find_limited_models,
-    look_back_like,
-    schedule_changes,
-    schedule_run,
-)
+from mergeplan.planner.plan.schedule import EPOCH, ONCE, Loaded, Readiness, Window
 from mergeplan.planner.plan.witness.check import Check
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes
@@ -156,7 +147,7 @@ def build_plan(
     )
     # A table that keeps another one's rows holds them from its creation on: none of them is missing.
     table_state, snapshots = include_inherited_rows(table_state, decided.changes), decided.snapshots
-    changes = schedule_changes(graph, snapshots, decided.changes, table_state, request.window)
+    changes = schedule.schedule_changes(graph, snapshots, decided.changes, table_state, request.window)
     changes = mark_lost_time(changes, graph, table_state, request.window)
     # Checked before previews replace the tables that prod gets, and before the request removes any time.
     lost = (*find_unwritable_names(changes), *history_lost(changes))
@@ -256,7 +247,7 @@ def _decide_changes(
     graph: Graph, base: Environment, table_state: Loaded, request: Request, overrides: tuple[Override, ...]
 ) -> tuple[Decisions, Decisions, tuple[Override, ...]]:
     """Return the decisions, those without any comparison of tables, and all overrides, earlier ones and these."""
-    limited, since = find_limited_models(graph, request.window), str(request.window.start or "")
+    limited, since = schedule.find_limited_models(graph, request.window), str(request.window.start or "")
     if request.window.min_intervals:  # more days than from the start on make another preview
         since += f" {request.window.min_intervals}"
 
@@ -323,8 +314,8 @@ def build_run(
             late[model.name] = waits
         return subtract_intervals(available, lost.get(model.name, ()))
 
-    widened = look_back_like(environment.snapshots, base.snapshots if base else {})
-    behind = dict(schedule_run(graph, widened, table_state, window, skipped_names, select_ready_time))
+    widened = schedule.look_back_like(environment.snapshots, base.snapshots if base else {})
+    behind = dict(schedule.schedule_run(graph, widened, table_state, window, skipped_names, select_ready_time))
     # also what no cron fills, if its table is gone: a seed, and the view of a model without a table
     for name in graph.order:
         if environment.snapshots[name].table in table_state.lost and name not in behind and name not in skipped_names:
@@ -409,19 +400,7 @@ def _build_due_change(snapshot: Snapshot, needed_time: Timeline, missing: Timeli
         reason = "Its table was gone from the catalog."
     elif not subtract_intervals(missing, table_state.timeline_of(snapshot)):
         reason = "Its latest time is computed again."
-    return Change(
-        name=snapshot.name,
-        change=ChangeKind.DUE,
-        category=None,
-        rule="due",
-        reason=reason,
-        columns=Columns(),
-        old=snapshot,
-        new=snapshot,
-        recomputed=False,
-        needed=needed_time,
-        missing=missing,
-    )
+    return unedited_change(snapshot, ChangeKind.DUE, reason, needed_time, missing)
 
 
 def _find_warnings(

@@ -191,3 +191,11 @@ def longest_lookback(old: Snapshot | None, new: Snapshot) -> int:
     models = [snapshot.model for snapshot in (old, new) if snapshot and snapshot.kind is new.kind]
     unit = UNITS[new.model.cron.unit]
     return max(-(-model.batches.lookback * UNITS[model.cron.unit] // unit) for model in models)
+
+
+def unedited_change(snapshot: Snapshot, kind: ChangeKind, reason: str, needed: Timeline, missing: Timeline) -> Change:
+    """Return the change of a model that nobody edited, and whose table lacks time."""
+    columns, rule = Columns(), kind.value
+    return Change(
+        snapshot.name, kind, None, rule, reason, columns, snapshot, snapshot, False, needed=needed, missing=missing
+    )

@@ -11,16 +11,9 @@ from mergeplan.planner.intervals import Timeline, build_timeline, intersect_inte
 from mergeplan.planner.model.graph import Graph, graph_of, reach_names
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan import schedule
 from mergeplan.planner.plan.change import Days
-from mergeplan.planner.plan.schedule import (
-    EPOCH,
-    Frontiers,
-    Loaded,
-    Window,
-    contiguous_end,
-    earliest_moment,
-    whole_start,
-)
+from mergeplan.planner.plan.schedule import EPOCH, Frontiers, Loaded, Window
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -184,17 +177,17 @@ def time_to_restate(
         if model.kind.is_seed or not model.kind.is_stored:
             continue
         due = window.due(model)
-        start = whole_start(graph, model, window)
+        start = schedule.whole_start(graph, model, window)
         held_time = table_state.timeline_of(shown_snapshots[name])
         if name in restated_names:
-            latest = earliest_moment([due, model.schedule.end, bound])
+            latest = schedule.earliest_moment([due, model.schedule.end, bound])
             assert latest is not None
             whole = build_timeline(start, model.cron.cut(latest))
             time = intersect_intervals(whole, interval_in_window(model, model_windows[name]))
             if time:
                 times[name] = time
                 held_time = merge_intervals((*held_time, *time))
-        frontiers.record_end(name, contiguous_end(held_time, start))
+        frontiers.record_end(name, schedule.contiguous_end(held_time, start))
     return times
 
 

@@ -7,17 +7,10 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.selection import Changed, select
+from mergeplan.planner.plan import restatement
 from mergeplan.planner.plan.build import Plan, build_backfill_plan
-from mergeplan.planner.plan.change import Change, ChangeKind, Columns
-from mergeplan.planner.plan.restatement import (
-    LeftOut,
-    Past,
-    Restatement,
-    cascade_models,
-    find_outdated_tables,
-    graph_with_outer_tables,
-    time_to_restate,
-)
+from mergeplan.planner.plan.change import ChangeKind, unedited_change
+from mergeplan.planner.plan.restatement import LeftOut, Past, Restatement
 from mergeplan.planner.plan.schedule import Loaded, Window, extend_lookback, whole_start
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -37,24 +30,27 @@ def build_restatement(
     can be selected too, to restate their readers. Raise RequestError if nothing is left to restate.
     """
     shown = environment.snapshots
-    graph = graph_with_outer_tables(shown)
+    graph = restatement.graph_with_outer_tables(shown)
     chosen = select(graph, selectors, changed_models)
     # another environment must not write tables that prod shows: it would change prod without a plan for it
     kept_tables = past.tables_of_prod if environment.name != PROD else frozenset[str]()
-    names, left_out = cascade_models(graph, shown, chosen, kept_tables)
+    names, left_out = restatement.cascade_models(graph, shown, chosen, kept_tables)
     inner = graph_of({name: snapshot.model for name, snapshot in shown.items()})
-    restated = time_to_restate(inner, shown, table_state, window, names)
+    restated = restatement.time_to_restate(inner, shown, table_state, window, names)
     if not restated:
         raise RequestError(
             _nothing_message(chosen, names, left_out, window),
             hint="" if left_out else "`mergeplan dag` shows who reads whom.",
         )
-    forgets, touched = find_outdated_tables(environment, past, restated, chosen, window)
+    forgets, touched = restatement.find_outdated_tables(environment, past, restated, chosen, window)
     # planned as if the forgotten time were gone already, for by the time that anything is computed it will be
     changes = tuple(
-        replace(
-            _build_restated_change(shown[name], restated[name], _restatement_reason(graph, name, chosen, restated)),
-            missing=_add_due_lookback(inner, shown[name], restated[name], table_state, window),
+        unedited_change(
+            shown[name],
+            ChangeKind.RESTATED,
+            _restatement_reason(graph, name, chosen, restated),
+            restated[name],
+            _add_due_lookback(inner, shown[name], restated[name], table_state, window),
         )
         for name in inner.order
         if name in restated
@@ -84,22 +80,6 @@ def _restatement_reason(graph: Graph, name: str, chosen_names: Collection[str], 
     # no query computes a seed or an external table, so its readers are restated instead
     selected = ", ".join(f"`{ancestor}`" for ancestor in sorted(above & {*chosen_names}))
     return f"It reads {selected}, which {'is' if len(above & {*chosen_names}) == 1 else 'are'} selected."
-
-
-def _build_restated_change(snapshot: Snapshot, time: Timeline, reason: str) -> Change:
-    return Change(
-        name=snapshot.name,
-        change=ChangeKind.RESTATED,
-        category=None,
-        rule="restated",
-        reason=reason,
-        columns=Columns(),
-        old=snapshot,
-        new=snapshot,
-        recomputed=False,
-        needed=time,
-        missing=time,
-    )
 
 
 def _nothing_message(

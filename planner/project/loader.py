@@ -39,6 +39,7 @@ from mergeplan.planner.parsing.sql.macro_scope import Scalar
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.project import python_files
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
@@ -46,14 +47,6 @@ from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
 from mergeplan.planner.project.pipeline_folder import PipelineFolder, is_pipeline
-from mergeplan.planner.project.python_files import (
-    check_configuration_is_data,
-    check_signals,
-    read_code,
-    read_materializations,
-    read_own_rules,
-    read_python_texts,
-)
 from mergeplan.planner.project.refused import (
     NOTHING,
     RefusedModels,
@@ -147,19 +140,19 @@ def load_project(
     reading = Folder(root.resolve(), options.cache, options.proposed)
     with limit_resources(reading.too_much):
         if not options.runs_code:
-            check_configuration_is_data(reading)
+            python_files.check_configuration_is_data(reading)
         config, document, ruled_by = read_config_files(reading, options.gateways_from, options.isolation)
     chosen = _choose_gateway(config, gateway)
     dbt = _open_dbt(reading, config, chosen, options) if is_dbt_project(reading.root) else None
     foreign = dbt or (PipelineFolder(reading) if is_pipeline(reading.root) else None)
     reading = foreign or reading
     config = apply_gateway_defaults(config, chosen)
-    own_rules = read_own_rules(reading, config)
+    own_rules = python_files.read_own_rules(reading, config)
     rules = select_rules(config.linter, document, own_rules)
     catalogs, defaults = _open_defaults(reading, config, chosen, document, now)
     names_in = partial(_foreign_names, foreign, defaults) if foreign else partial(_find_names, reading, defaults)
     refusing = Refusing(options.strict, reading.errors, names_in, options.on_read)
-    code = read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
+    code = python_files.read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
     defaults = replace(defaults, macros=code)
     file_cache = open_file_cache(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
     models, audits = read_models(reading, refusing, config, file_cache, code, defaults)
@@ -187,7 +180,7 @@ def load_project(
         defaults,
         code,
         rules,
-        read_python_texts(reading) if any(not rule.is_query for rule in rules.own) else {},
+        python_files.read_python_texts(reading) if any(not rule.is_query for rule in rules.own) else {},
         refused,
         catalogs,
         config_path=document.path,
@@ -233,7 +226,7 @@ def _open_defaults(
     return catalogs, replace(
         defaults,
         jinja=tuple((name, reading.text(name)) for name in reading.files("macros", config.ignore_patterns, ".sql")),
-        materializations=read_materializations(reading, config),
+        materializations=python_files.read_materializations(reading, config),
     )
 
 
@@ -256,7 +249,7 @@ def _check_models(
 ) -> None:
     """Refuse models that ignore an unknown rule, wait for an unknown signal, or read what only one table has."""
     refusing.check(models.values(), lambda model: check_ignored(model, own_rules))
-    refusing.check(models.values(), lambda model: check_signals(model, code))
+    refusing.check(models.values(), lambda model: python_files.check_signals(model, code))
     refusing.check(models.values(), lambda model: refuse_old_versions(model, models))
     named = {*models, *refusing.names().names}
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))

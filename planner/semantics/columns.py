@@ -26,20 +26,14 @@ from mergeplan.planner.semantics.normalize import (
 )
 from mergeplan.planner.semantics.open_columns import MORE, add_open_columns
 from mergeplan.planner.semantics.parent import Parent, narrow_parents
+from mergeplan.planner.semantics.query import time_locality
 from mergeplan.planner.semantics.query.algebra import Opaque, Relation
 from mergeplan.planner.semantics.query.clauses import clause_digests
 from mergeplan.planner.semantics.query.qualified import qualify_query
 from mergeplan.planner.semantics.query.queries import Query
 from mergeplan.planner.semantics.query.row_order import order_of
 from mergeplan.planner.semantics.query.sources import TableSource
-from mergeplan.planner.semantics.query.time_locality import (
-    TimeDependence,
-    depends_on_batch,
-    has_dates,
-    interval_filters,
-    needs_whole_days,
-    time_dependence,
-)
+from mergeplan.planner.semantics.query.time_locality import TimeDependence
 from mergeplan.planner.semantics.query.unique import Keys, keys_of
 from mergeplan.planner.semantics.row_sources import remember_row_sources
 from mergeplan.planner.semantics.shape import Reads, Shape, Source, close_over_itself, expand_own_columns
@@ -313,7 +307,7 @@ def _build_analysis(
         deep = "expressions nested that deep"
         return _Analysis(_opaque_shape(written, columns, parents, deep, by_day=by_day), certain=False)
     way, has_order = order_of(tree)
-    further = time_dependence(relation, time_column, short=False) if time_column else TimeDependence()
+    further = time_locality.time_dependence(relation, time_column, short=False) if time_column else TimeDependence()
     shape = Shape(
         known=True,
         text=Digests().hash_texts(relation_digest.rows, *chain.from_iterable(relation_digest.columns.items())),
@@ -326,13 +320,13 @@ def _build_analysis(
         volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
         volatile_rows=further.rows or relation.block.volatile,
         reads=reads,
-        bounded=interval_filters(relation) if time_column else {},
+        bounded=time_locality.interval_filters(relation) if time_column else {},
         day=further.day,
         reads_batch=is_dated,
-        whole_days=needs_whole_days(relation, time_column),
+        whole_days=time_locality.needs_whole_days(relation, time_column),
         # dates that decide nothing, as in `d <= @end_ds OR TRUE`: each batch reads all rows
-        by_batch=depends_on_batch(relation, time_column, short=False)
-        or (is_dated and not (time_column or has_dates(relation))),
+        by_batch=time_locality.depends_on_batch(relation, time_column, short=False)
+        or (is_dated and not (time_column or time_locality.has_dates(relation))),
         types=tuple((name, kind) for name, value in relation.columns.items() if (kind := reader_type(value))),
         keys=keys_of(relation),
         relies=_find_relied_keys(tree, parents),

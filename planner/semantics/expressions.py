@@ -11,15 +11,7 @@ from mergeplan.planner.semantics.query.algebra import ROW, TERMS_MAX, Block, Opa
 from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.unique import mark_deterministic_window
 from mergeplan.planner.semantics.result_types import is_of_alike
-from mergeplan.planner.semantics.spark.spark_functions import (
-    depends_on_session,
-    folds_rows,
-    is_orderless,
-    is_random,
-    is_unknown,
-    is_volatile,
-    multiplies_rows,
-)
+from mergeplan.planner.semantics.spark import spark_functions
 from mergeplan.planner.semantics.syntax import is_star_of_count
 from mergeplan.planner.semantics.types import is_collated, is_exact, type_of
 
@@ -81,17 +73,19 @@ class _Expression:
     def value(self, node: exp.Expr) -> Value:
         try:
             # Inside an expression Spark would first generate the rows; only a whole output can be translated.
-            if multiplies_rows(node):
+            if spark_functions.multiplies_rows(node):
                 raise Opaque("a function that returns rows inside an expression")
             value = self._translate_by_kind(node)
             if isinstance(value, Term) and value.size > TERMS_MAX:
                 raise Opaque("expressions that expand to that many")
-            if (is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(node, value):
+            if (spark_functions.is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(
+                node, value
+            ):
                 parts = value.parts if isinstance(value, Term) else (value,)
                 # Marked here and not in `_translate_by_kind`: every spelling of a non-deterministic function is marked.
                 op = value.op if isinstance(value, Term) else "unsure"
                 return Term(op, (*parts, *self._non_determinism(node)), own_volatile=True)
-            if folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
+            if spark_functions.folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
                 return replace(value, parts=(*value.parts, *self._rounding_parts(node, value.parts)))
             return value
         except Opaque as opaque:
@@ -99,8 +93,8 @@ class _Expression:
             raise
 
     def _non_determinism(self, node: exp.Expr) -> tuple[Part, ...]:
-        call = (self.reader.random_call(node),) if is_random(node) else ()
-        provenance = None if depends_on_session(node) else self.scope.provenance
+        call = (self.reader.random_call(node),) if spark_functions.is_random(node) else ()
+        provenance = None if spark_functions.depends_on_session(node) else self.scope.provenance
         return (*call, *((provenance.values_trace,) if provenance else ()))
 
     def _is_sorted_away(self, node: exp.Expr) -> bool:
@@ -122,13 +116,13 @@ class _Expression:
 
     def _picks_one_of_equals(self, node: exp.Expr, value: Part) -> bool:
         """Return True for an aggregate that returns one of several equal strings that may look different."""
-        return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
+        return spark_functions.folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
 
     def _rounding_parts(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
         """Return the explicit order, of the query or a view, that decides how a floating point aggregate rounds."""
         exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
         a_list = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # sorted at once, or non-deterministic anyway
-        if exact or a_list or is_orderless(node) or self.scope.provenance is None:
+        if exact or a_list or spark_functions.is_orderless(node) or self.scope.provenance is None:
             return ()
         return (self.scope.provenance.if_sorted,)
 
@@ -214,7 +208,7 @@ class _Expression:
                 return rules.build_concatenation([self.value(node.this), self.value(node.expression)])
             case exp.Concat():
                 return rules.build_concatenation([self.value(operand) for operand in node.expressions])
-            case exp.Filter() | exp.WithinGroup() if folds_rows(node.this):
+            case exp.Filter() | exp.WithinGroup() if spark_functions.folds_rows(node.this):
                 return self._aggregate_with_clause(node)
             case exp.Count() if _counts_rows(node):
                 return Term("aggregate", ("Count", "rows"))
@@ -224,7 +218,7 @@ class _Expression:
         parts = (*self._argument_parts(node), *node.meta.get(NAMES, ()))
         return (
             Term("aggregate", (_operation_name(node), *parts))
-            if folds_rows(node)
+            if spark_functions.folds_rows(node)
             else Term(_operation_name(node), parts)
         )
 
@@ -345,7 +339,7 @@ class _Expression:
             return Term("window function", ("Count", "rows"))
         node = _canonical_function(node)
         parts = self._argument_parts(node)
-        doubtful = is_volatile(node) or self._picks_one_of_equals(node, Term("window function", parts))
+        doubtful = spark_functions.is_volatile(node) or self._picks_one_of_equals(node, Term("window function", parts))
         rests = self._non_determinism(node) if doubtful else self._rounding_parts(node, parts)
         return Term("window function", (_operation_name(node), *parts, *rests), own_volatile=doubtful)
 
@@ -433,7 +427,7 @@ def _number_term(text: str) -> Term:
 def _operation_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Anonymous):
         return f"call {node.name.lower()}"
-    if is_unknown(node):
+    if spark_functions.is_unknown(node):
         return f"stranger {type(node).__name__} {node.name.lower()}"
     return type(node).__name__
 

@@ -88,9 +88,8 @@ def _mark_fields(tree: exp.Expr) -> None:
     """Preserve the case of fields of structs and keys of maps; qualification lowers the case of names."""
     for named in tree.find_all(exp.PropertyEQ, exp.ColumnDef):
         if isinstance(named.this, exp.Identifier):
-            named.set(
-                "this", exp.to_identifier(encode_case(named.this.name))
-            )  # a copy: the node may be shared with a column
+            # a copy: the node may be shared with a column
+            named.set("this", exp.to_identifier(encode_case(named.this.name)))
     columns = [
         column
         for column in tree.find_all(exp.Column)

@@ -24,17 +24,9 @@ from mergeplan.planner.parsing.definitions.block_format import (
     restore_line_comments,
 )
 from mergeplan.planner.parsing.definitions.body import StatementTokens
+from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.misreading import tokens_differ
-from mergeplan.planner.parsing.sql.tokens import (
-    CLOSE,
-    QUERY_BEGINS,
-    SourceText,
-    Tokens,
-    closing,
-    create_source,
-    parse_tokens,
-    tokenize,
-)
+from mergeplan.planner.parsing.sql.tokens import CLOSE, QUERY_BEGINS, SourceText, Tokens
 from mergeplan.planner.semantics.spark.spark_sql import CALLS, SPARK, generate_in_place
 
 BLOCKS = ("MODEL", "AUDIT")
@@ -98,14 +90,16 @@ def format_tree(tree: exp.Expr, dialect: str) -> str:
 
 
 def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
-    source = create_source(path, text, dialect, functions=None)
+    source = sql_tokens.create_source(path, text, dialect, functions=None)
     parts = []
     for region, tokens in _split_regions(source):
         region_source = SourceText(path, region, source.dialect, functions=None)
         if not tokens:
             parts.append(region.strip())
         elif tokens[0].text.upper() in BLOCKS and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN:
-            parts.append(header_text(region_source, tokenize(region_source), style.indent, style.max_text_width))
+            parts.append(
+                header_text(region_source, sql_tokens.tokenize(region_source), style.indent, style.max_text_width)
+            )
         elif tokens[0].text.upper() in QUERY_BEGINS:
             parts.append(
                 _query_text(region_source, _mask_macros(region_source), style, StatementTokens(source, tokens))
@@ -129,7 +123,7 @@ def _join_statements(parts: list[str]) -> str:
 
 
 def _split_regions(source: SourceText) -> Iterable[tuple[str, Tokens]]:
-    tokens, start, first = tokenize(source), 0, 0
+    tokens, start, first = sql_tokens.tokenize(source), 0, 0
     for index, token in enumerate(tokens):
         if token.token_type is TokenType.SEMICOLON:
             yield source.text[start : token.start], tokens[first:index]
@@ -143,11 +137,11 @@ def _query_text(
     text, macros = masked_text
     masked_source = SourceText(source.path, text, source.dialect, functions=None)
     try:
-        tree = parse_tokens(masked_source, tokenize(masked_source))
+        tree = sql_tokens.parse_tokens(masked_source, sql_tokens.tokenize(masked_source))
     except ProjectError:
         if macros:
             raise _Left("it has a macro where SQL allows no expression") from None
-        parse_tokens(whole.source, whole.tokens)  # the same, with its place in the file
+        sql_tokens.parse_tokens(whole.source, whole.tokens)  # the same, with its place in the file
         raise
     text = restore_line_comments(_generate_sql(tree, source.dialect, style), text)
     second_tree = _read_again(text, source)
@@ -158,7 +152,7 @@ def _query_text(
     ):
         raise _Left("its query would be parsed differently")
     if source.dialect == "spark" and tokens_differ(
-        tokenize(masked_source), tokenize(SourceText(source.path, text, source.dialect))
+        sql_tokens.tokenize(masked_source), sql_tokens.tokenize(SourceText(source.path, text, source.dialect))
     ):
         raise _Left("its tokens would differ")
     return _restore_macros(text, macros)
@@ -217,7 +211,7 @@ def _create_generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool
 def _read_again(text: str, source: SourceText) -> exp.Expr | None:
     try:
         new_source = SourceText(source.path, text, source.dialect, functions=None)
-        return parse_tokens(new_source, tokenize(new_source))
+        return sql_tokens.parse_tokens(new_source, sql_tokens.tokenize(new_source))
     except ProjectError:
         return None
 
@@ -237,7 +231,7 @@ def _output_comments(tree: exp.Expr) -> list[tuple[str, list[str]]]:
 
 
 def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
-    tokens = tokenize(source)
+    tokens = sql_tokens.tokenize(source)
     placeholders: list[tuple[str, str]] = []
     out, at, index = "", 0, 0
     while index < len(tokens):
@@ -270,11 +264,11 @@ def _macro_end(tokens: Tokens, index: int) -> int | None:
         return None
     end: int | None = index + 1
     if tokens[index + 1].token_type is TokenType.L_BRACE:
-        end = closing(tokens, index + 1)
+        end = sql_tokens.closing(tokens, index + 1)
     while end is not None and end + 1 < len(tokens) and _is_adjacent(tokens[end], tokens[end + 1]):
         following = tokens[end + 1]
         if following.token_type is TokenType.L_PAREN:
-            end = closing(tokens, end + 1)
+            end = sql_tokens.closing(tokens, end + 1)
         elif _is_word(following) and tokens[end].token_type in (*CLOSE, TokenType.VAR):
             end += 1
         else:

@@ -14,14 +14,9 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import DBT_NULLS, PANDAS_NULLS, PROPERTIES, Model, Seed
 from mergeplan.planner.model.property import replace_settings
+from mergeplan.planner.parsing.definitions import incremental
 from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, read_custom
-from mergeplan.planner.parsing.definitions.incremental import (
-    KEYS,
-    POLICY_KEYS,
-    READERS,
-    apply_settings,
-    remove_when_commas,
-)
+from mergeplan.planner.parsing.definitions.incremental import KEYS, POLICY_KEYS, READERS
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
@@ -69,7 +64,7 @@ def apply_kind(model: Model, kind_prop: Property, find_materializations: Callabl
         )
     kind = kind_named(kind_prop.value[0].text, kind_prop.source.place(kind_prop.value[0]))
     later = ("dialect",) if kind.is_incremental else ()
-    kind_properties = read_properties(kind_prop.source, remove_when_commas(tail[1:-1]))
+    kind_properties = read_properties(kind_prop.source, incremental.remove_when_commas(tail[1:-1]))
     return _apply_kind_settings(
         model, kind, kind_prop, read_settings(kind_properties, SETTINGS[kind][0], later, f"the kind {kind}")
     )
@@ -181,5 +176,5 @@ _MAKERS: dict[Kind, _Maker] = {
 }
 # The settings that each kind takes, and what makes a model of them.
 SETTINGS: Mapping[Kind, tuple[tuple[str, ...], _Maker]] = {
-    kind: (_setting_keys(kind), _MAKERS.get(kind, apply_settings)) for kind in Kind
+    kind: (_setting_keys(kind), _MAKERS.get(kind, incremental.apply_settings)) for kind in Kind
 }

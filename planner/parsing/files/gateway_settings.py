@@ -9,16 +9,8 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document
-from mergeplan.planner.semantics.spark.spark_settings import (
-    TIME_ZONE,
-    UNREADABLE,
-    Settings,
-    is_utc,
-    parse_properties,
-    result_settings,
-    unreadable_settings,
-    zone_of,
-)
+from mergeplan.planner.semantics.spark import spark_settings
+from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE, UNREADABLE, Settings
 
 DEFAULTS_FILE = "spark-defaults.conf"
 _ZONE = re.compile(r"SET\s+(?:TIME\s+ZONE\s+|spark\.sql\.session\.timeZone\s*=\s*)(.*)", re.IGNORECASE | re.DOTALL)
@@ -37,7 +29,7 @@ class GatewaySettings:
 
     @cached_property
     def shaping(self) -> Settings:
-        return result_settings(self.conf)
+        return spark_settings.result_settings(self.conf)
 
     def place(self, key: str) -> Place:
         return self.places.get(key, Place(self.config, 1))
@@ -53,11 +45,11 @@ def gateway_settings(
     conf: dict[str, str] = {}
     places: dict[str, Place] = {}
     if file is not None and not connection.remote:
-        for key, (value, line) in parse_properties(file[1]).items():
+        for key, (value, line) in spark_settings.parse_properties(file[1]).items():
             conf[key], places[key] = value, Place(file[0], line)
     for key, value in conf_of(connection).items():
         conf[key], places[key] = value, document.place(("gateways", name, "connection", "config", key))
-    for key in unreadable_settings(conf):
+    for key in spark_settings.unreadable_settings(conf):
         message = f"`{key}: {conf[key]}` is not supported: Spark would parse queries differently than mergeplan."
         hint = f"Remove it, or set `{key}: {UNREADABLE[key]}` in `config` of the gateway `{name}`."
         raise ProjectError(message, place=places[key], hint=hint)
@@ -78,7 +70,10 @@ def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
     settings = gateway.shaping
     heads = (statement.head for statement in model.statements.around)
     zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
-    zone, statement = zone_of(settings), next((text for text, name in zones if not is_utc(name.strip("'\"` "))), "")
+    zone, statement = (
+        spark_settings.zone_of(settings),
+        next((text for text, name in zones if not spark_settings.is_utc(name.strip("'\"` "))), ""),
+    )
     if (zone != "UTC" or statement) and (reason := _needs_utc(model)):
         where = f"`{TIME_ZONE}` of the gateway `{gateway.name}` is `{zone}` ({gateway.place(TIME_ZONE)})"
         hint = f"Remove `{TIME_ZONE}` there, or compute the model on a gateway with `UTC`."

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.macros.evaluate import Unknowable, Value, value_of
+from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope
 from mergeplan.planner.parsing.sql.token_lists import (
     Piece,
@@ -24,16 +25,7 @@ from mergeplan.planner.parsing.sql.token_lists import (
     tokens_of,
     value_tokens,
 )
-from mergeplan.planner.parsing.sql.tokens import (
-    CLOSE,
-    OPEN,
-    SourceText,
-    Tokens,
-    closing,
-    did_you_mean,
-    parse_tokens,
-    split_commas,
-)
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens
 from mergeplan.planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 
 DEEPEST = 50  # macros inside the results of macros
@@ -141,7 +133,7 @@ class Expander:
         return [value], index + 1
 
     def _find_closing(self, tokens: Piece, index: int) -> int:
-        end = closing(tokens, index + 1)
+        end = sql_tokens.closing(tokens, index + 1)
         if end is None:
             raise self.source.error(tokens[index], f"`{tokens[index].text}(` is never closed.")
         return end
@@ -198,7 +190,7 @@ class Expander:
             return self.source.error(token, f"The macro `@{name}` is not supported.")
         candidates = {f"@{candidate}" for candidate in (*self.scope.variables, *self.scope.blueprint, *self.names)}
         candidates |= {f"@{candidate}" for candidate in self.scope.macros.names}
-        near = did_you_mean(
+        near = sql_tokens.did_you_mean(
             f"@{name}", candidates | {f"@{candidate}" for candidate in (*DATES, *self.scope.names(), *self.built_in)}, 0
         )
         if near.startswith("Did you mean"):
@@ -208,7 +200,7 @@ class Expander:
             near = f"It may be defined in {names}, which cannot be imported: fix that first."
             return self.source.error(token, f"There is no macro or variable `@{name}`.", near)
         return self.source.error(
-            token, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", candidates, most=0)
+            token, f"There is no macro or variable `@{name}`.", sql_tokens.did_you_mean(f"@{name}", candidates, most=0)
         )
 
     def fill_template(self, text: str, token: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
@@ -242,7 +234,7 @@ class Expander:
         end = self._find_closing(tokens, index)
         arguments: list[Piece] = []
         keywords: dict[str, Piece] = {}
-        for part in split_commas(tokens[index + 2 : end]):
+        for part in sql_tokens.split_commas(tokens[index + 2 : end]):
             if len(part) > 2 and part[1].token_type is TokenType.COLON_EQ:
                 keywords[part[0].text.lower()] = part[2:]
             elif keywords:
@@ -359,7 +351,7 @@ class Expander:
         tokens = self.run(argument)
         if not tokens:
             raise self.source.error(call.at, f"`@{call.name}` has an argument that expands to nothing.")
-        return parse_tokens(self.source, tokens, f"An argument of `@{call.name}`")
+        return sql_tokens.parse_tokens(self.source, tokens, f"An argument of `@{call.name}`")
 
     def value(self, argument: Piece, call: Invocation) -> Value:
         """Return the value of an argument; raise ProjectError if it is not known while the file is loaded."""
@@ -430,7 +422,7 @@ def function_of(argument: Piece) -> Lambda | None:
     if arrow is None:
         return None
     head = argument[:arrow]
-    if len(head) > 1 and head[0].token_type is TokenType.L_PAREN and closing(head, 0) == len(head) - 1:
+    if len(head) > 1 and head[0].token_type is TokenType.L_PAREN and sql_tokens.closing(head, 0) == len(head) - 1:
         head = [token for token in head[1:-1] if token.token_type is not TokenType.COMMA]
     elif len(head) != 1:
         return None
@@ -440,8 +432,8 @@ def function_of(argument: Piece) -> Lambda | None:
 def _split_items(piece: Piece) -> list[Piece]:
     start = 1 if len(piece) > 1 and piece[0].text.upper() == "ARRAY" else 0
     opens = len(piece) > start and piece[start].token_type in (TokenType.L_BRACKET, TokenType.L_PAREN)
-    if opens and closing(piece, start) == len(piece) - 1:
-        return split_commas(piece[start + 1 : -1])
+    if opens and sql_tokens.closing(piece, start) == len(piece) - 1:
+        return sql_tokens.split_commas(piece[start + 1 : -1])
     return [piece]
 
 

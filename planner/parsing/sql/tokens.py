@@ -139,9 +139,8 @@ def tokenize(source: SourceText) -> list[Token]:
             token.text = name
         return join_quotes(tokens, source.text) if source.dialect in SPARK else list(tokens)
     except TokenError as error:
-        match = re.search(
-            r"Missing (\S+) from \d+:(\d+)", str(error.__cause__ or error.__context__)
-        )  # line of the end : offset of the start
+        # line of the end : offset of the start
+        match = re.search(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__ or error.__context__))
         if match is None:
             place = source.place_at(max(source.text.rfind("/*"), 0))
             raise ProjectError("The file ends inside a comment or a quoted string.", place=place) from None

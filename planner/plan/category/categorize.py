@@ -9,17 +9,8 @@ from mergeplan.planner.model.model import Model, PythonCode, Seed
 from mergeplan.planner.model.property import Facet
 from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import partition_text
-from mergeplan.planner.plan.category.reasons import (
-    SAME_QUERY,
-    Causes,
-    chance_reason,
-    edit_reason,
-    effect_verbs,
-    format_names,
-    no_change_reason,
-    parents_reason,
-    sentence,
-)
+from mergeplan.planner.plan.category import reasons
+from mergeplan.planner.plan.category.reasons import SAME_QUERY, Causes
 from mergeplan.planner.plan.change import Category, Columns
 from mergeplan.planner.semantics.digests import SORTED, TableDigest
 from mergeplan.planner.semantics.result_types import may_differ_in
@@ -133,7 +124,7 @@ def reach_verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None
     ):
         return _order_verdict(difference_now, causes, was_edited=own_verdict is not None)
     if own_verdict is None and is_unchanged:
-        return Verdict(Category.INDIRECT_NON_BREAKING, *no_change_reason(new.shape, causes))
+        return Verdict(Category.INDIRECT_NON_BREAKING, *reasons.no_change_reason(new.shape, causes))
     if own_verdict is None:
         return _parents_verdict(old, new, causes, touched)
     if own_verdict.category in (Category.METADATA, Category.EQUIVALENT) or own_verdict.rule == "layout-changed":
@@ -180,10 +171,10 @@ def _build_edit(old: Side, new: Side, causes: Causes, middle_side: Side | None) 
     elif replace(compare_digests(old.seen, middle.seen), order=False) != UNTOUCHED or is_reordered(
         old.seen, middle.seen
     ):
-        above = parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
+        above = reasons.parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
     columns = replace(compare_digests(old_digest, new_digest), order=False)
-    clauses = edit_reason(old.model, middle.shape, new.model, new.shape)
-    return _Edit(columns, is_reordered(old_digest, new_digest), clauses, above, chance_reason(causes, columns))
+    clauses = reasons.edit_reason(old.model, middle.shape, new.model, new.shape)
+    return _Edit(columns, is_reordered(old_digest, new_digest), clauses, above, reasons.chance_reason(causes, columns))
 
 
 def _digest_by_names(side: Side) -> TableDigest:
@@ -204,7 +195,7 @@ def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
 
 def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool) -> Verdict:
     if not was_edited:
-        above = format_names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
+        above = reasons.format_names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
         reason = f"{above} returns its rows in another order, and so does it."
         return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, touched_columns)
     reason = "It returns the same rows in another order, which matters to models that take rows by their order."
@@ -222,7 +213,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
     # undeclared columns are read from the file, so an edit of the file may change both
     if "seed" in settings and set(settings) <= {"seed", "columns"}:
         return Verdict(Category.BREAKING, "seed-content", _seed_reason(old.model.seed, new.model.seed))
-    changed = [f"{format_names(settings)} changed"] if settings else []
+    changed = [f"{reasons.format_names(settings)} changed"] if settings else []
     changed += _spark_setting_changes(old.model, new.model)
     # one query without comparing digests: equal texts over parents with known columns
     old_shape, new_shape = old.shape, new.shape
@@ -234,7 +225,7 @@ def _own_change(old: Side, new: Side) -> Verdict:
     if layout_settings(old.model) != layout_settings(new.model) and same_query:
         return _layout_changed(old, new)
     if row_source(old.model) == row_source(new.model):
-        about = format_names(changed_settings(_metadata_settings(old.model), _metadata_settings(new.model)))
+        about = reasons.format_names(changed_settings(_metadata_settings(old.model), _metadata_settings(new.model)))
         return Verdict(Category.METADATA, "metadata-only", f"Only {about} changed; the rows come from the same query.")
     if same_query:
         return Verdict(Category.EQUIVALENT, "same-query", SAME_QUERY)
@@ -285,7 +276,7 @@ def _layout_changed(old: Side, new: Side) -> Verdict:
 
 
 def _layout_words(old: Side, new: Side) -> str:
-    return f"{format_names(changed_settings(layout_settings(old.model), layout_settings(new.model)))} changed"
+    return f"{reasons.format_names(changed_settings(layout_settings(old.model), layout_settings(new.model)))} changed"
 
 
 def _spark_setting_changes(old: Model, new: Model) -> list[str]:
@@ -316,7 +307,7 @@ def _settings_verdict(own: Verdict, touched_columns: Columns, changed_order: boo
 def _effect_of(edit: _Edit, besides: str) -> str:
     if edit.columns.every:
         return ", and with it the rows."
-    if does := effect_verbs(edit.columns):
+    if does := reasons.effect_verbs(edit.columns):
         return f"; it {does}."
     if edit.reordered:
         return "; it puts the columns in another order."
@@ -357,20 +348,22 @@ def _edit_words(edit: _Edit) -> str:
     if columns == UNTOUCHED:
         return "The columns have another order." if edit.reordered else SAME_QUERY
     if edit.besides:  # the sentence must not claim that rows stay the same
-        return sentence(f"the edit {effect_verbs(columns)}")
+        return reasons.sentence(f"the edit {reasons.effect_verbs(columns)}")
     if not (columns.altered or columns.removed or edit.reordered):
-        return f"Only adds {format_names(sorted(columns.added))}; the rows and the other columns stay as they are."
-    return sentence(f"{effect_verbs(columns)}; the rows stay the same ones")
+        return (
+            f"Only adds {reasons.format_names(sorted(columns.added))}; the rows and the other columns stay as they are."
+        )
+    return reasons.sentence(f"{reasons.effect_verbs(columns)}; the rows stay the same ones")
 
 
 def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Columns, own: str = "") -> Verdict:
     if not (old.is_known and new.is_known) and causes.parents_with_effect:
-        parents = format_names(causes.parents_with_effect)
+        parents = reasons.format_names(causes.parents_with_effect)
         reason = f"The columns that it reads of {parents} are not known, so it counts as changed."
         return Verdict(Category.INDIRECT_BREAKING, "undecidable", f"{own} {reason}".strip(), EVERY)
-    rule, reason = parents_reason(new.model.sql, old.shape, new.shape, causes)
+    rule, reason = reasons.parents_reason(new.model.sql, old.shape, new.shape, causes)
     touched_columns = touched_columns if old.is_known and new.is_known else EVERY
-    besides = chance_reason(causes, touched_columns)
+    besides = reasons.chance_reason(causes, touched_columns)
     return Verdict(Category.INDIRECT_BREAKING, rule, " ".join(filter(None, (own, reason, besides))), touched_columns)
 
 

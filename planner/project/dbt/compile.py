@@ -24,22 +24,10 @@ from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import Variable, replace_variables
+from mergeplan.planner.project.dbt import inputs
 from mergeplan.planner.project.dbt.answers import Answer, Answers, open_questions, refuse_unanswered
 from mergeplan.planner.project.dbt.child import DbtChild
-from mergeplan.planner.project.dbt.inputs import (
-    OWN_TESTS,
-    PROFILES,
-    PROJECT,
-    SECRET,
-    VARIABLES,
-    find_python,
-    lies_apart,
-    look_of_python,
-    profiles_path,
-    project_files,
-    visible_variables,
-    without_secrets,
-)
+from mergeplan.planner.project.dbt.inputs import OWN_TESTS, PROFILES, PROJECT, SECRET, VARIABLES
 from mergeplan.planner.project.dbt.manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import Isolation
@@ -100,16 +88,18 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     hashes = _hash_files(reading)
     if config.manifest:
         return read_manifests(reading.root, str(project_file.value.get("name") or ""), config, hashes)
-    is_apart = bool(reading.proposed) or lies_apart(reading.root, project_file.value)
+    is_apart = bool(reading.proposed) or inputs.lies_apart(reading.root, project_file.value)
     target = _find_target(reading, project_file, config, environment)
-    python = find_python(environment)
+    python = inputs.find_python(environment)
     profile = str(project_file.value.get("profile") or project_file.value.get("name"))
     calls = {call for text in own_test_texts(reading) for call in macro_calls(text)}
     request = {
-        "op": "compile", "vars": json.dumps(config.vars), "environment": visible_variables(environment),
+        "op": "compile", "vars": json.dumps(config.vars), "environment": inputs.visible_variables(environment),
         "calls": sorted(calls), "profile": profile, "profiles": target.profiles(profile),
     }  # fmt: skip
-    key = digest("dbt", reader_version(), look_of_python(python), json.dumps(request, sort_keys=True), repr(hashes))
+    key = digest(
+        "dbt", reader_version(), inputs.look_of_python(python), json.dumps(request, sort_keys=True), repr(hashes)
+    )
     hashed_files = {str(reading.root / name) for name in hashes}
     try:
         with DbtChild(reading.root, python, request, isolation, PROJECT) as child:
@@ -134,7 +124,7 @@ def own_test_texts(reading: Folder) -> Iterator[str]:
 
 
 def _hash_files(reading: Folder) -> dict[str, str]:
-    return {name: reading.hash(name) for name in project_files(reading.root)}
+    return {name: reading.hash(name) for name in inputs.project_files(reading.root)}
 
 
 def target_catalog(reading: Folder, environment: Mapping[str, str], config: DbtConfig) -> str:
@@ -169,13 +159,13 @@ def _find_target(reading: Folder, own: Document, config: DbtConfig, environment:
     if not any((reading.root / name).is_file() for name in CONFIGS):
         hint = "Write a config.yaml with `gateways: {spark: {connection: {type: spark}}}` and `dbt: {adapter: ..., "
         hint += "target_schema: ...}`: spark or databricks, and the schema of prod's tables."
-    file = profiles_path(reading.root, environment)
+    file = inputs.profiles_path(reading.root, environment)
     if not file.is_file():
         raise ProjectError(f"There is no {PROFILES}.", place=Place(PROJECT, 1), hint=hint)
     is_own = file == reading.root / PROFILES
     path, text = (PROFILES, reading.text(PROFILES)) if is_own else (str(file), file.read_text("utf-8"))
     is_of_project = file.resolve().is_relative_to(reading.root) or is_own
-    readable = visible_variables(environment) if is_of_project else without_secrets(environment)
+    readable = inputs.visible_variables(environment) if is_of_project else inputs.without_secrets(environment)
     document = read_document(path, text, last_wins=True)
     name = str(own.value.get("profile") or "")
     if not name:

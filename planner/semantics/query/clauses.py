@@ -43,9 +43,8 @@ def _digest_from_clause(digests: Digests, block: Block) -> dict[str, str]:
     tables = sorted(source.rows(digests, inside) for source in block.sources)
     steps = sorted(step.source.rows(digests, inside) for step in block.steps)
     where = sorted({digests.part(value, inside) for value in block.where})
-    joined = (
-        len(block.sources) > 1
-    )  # an inner join's ON is a filter like WHERE, and the algebra does not distinguish them
+    # an inner join's ON is a filter like WHERE, and the algebra does not distinguish them
+    joined = len(block.sources) > 1
     return {
         "FROM": digests.hash_texts(*tables),
         "LEFT JOIN or LATERAL": digests.hash_texts(*steps) if steps else "",

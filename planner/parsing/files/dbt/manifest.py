@@ -15,18 +15,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.dbt import manifest_types as parts
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import MERGE, add_adapter_defaults
-from mergeplan.planner.parsing.files.dbt.manifest_types import (
-    ColumnPart,
-    ExposurePart,
-    FilePart,
-    FixturePart,
-    ManifestFile,
-    NodePart,
-    RunResults,
-    SourcePart,
-    UnitTestPart,
-)
 from mergeplan.planner.parsing.files.dbt.manifest_vars import check_vars, reads_vars, refuse_vars_of_packages
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
 from mergeplan.planner.parsing.files.dbt.parsed_files import (
@@ -52,8 +42,8 @@ class Manifest:
     """One manifest.json, with the run_results.json and the partial_parse.msgpack beside it."""
 
     path: str
-    content: ManifestFile
-    results: RunResults
+    content: parts.ManifestFile
+    results: parts.RunResults
     parsed: tuple[ParsedFile, ...] = ()  # the files that dbt read for it
 
     @property
@@ -82,7 +72,7 @@ class Manifest:
         """The hash that dbt keeps of its variables."""
         return next((file.hashed for file in self.parsed if file.kind == OF_STATE), "")
 
-    def calls(self, node: NodePart, macro: str) -> bool:
+    def calls(self, node: parts.NodePart, macro: str) -> bool:
         """Return True if a node's template calls a macro, directly or through others."""
         macro_names: set[str] = set()
         waiting = [*node.depends_on.macros]
@@ -96,8 +86,8 @@ class Manifest:
 
 def load_manifest(path: str, text: str, results: str | None, parsed: bytes | None, project: str) -> Manifest:
     """Return a manifest of this project, compiled for Spark; raise ProjectError for any other file."""
-    content = read_json(ManifestFile, path, text, hint="Make it by `dbt compile --full-refresh`.")
-    run = read_json(RunResults, str(PurePosixPath(path).with_name("run_results.json")), results or "{}")
+    content = read_json(parts.ManifestFile, path, text, hint="Make it by `dbt compile --full-refresh`.")
+    run = read_json(parts.RunResults, str(PurePosixPath(path).with_name("run_results.json")), results or "{}")
     manifest = Manifest(path, content, run)
     if manifest.adapter not in ("spark", "databricks"):
         message = f"The manifest was made for `{manifest.adapter}`: mergeplan runs on Spark."
@@ -176,7 +166,7 @@ def _from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], n
 
 
 def _node_data(
-    first: Manifest, later: Manifest | None, node: NodePart, types: Mapping[str, str], read: Read
+    first: Manifest, later: Manifest | None, node: parts.NodePart, types: Mapping[str, str], read: Read
 ) -> dict[str, Any]:
     config = node.config
     hooks, post_hooks = ([hook.get("sql", "") for hook in written or ()]
@@ -206,7 +196,7 @@ def _node_data(
     }  # fmt: skip
 
 
-def _node_problem(first: Manifest, node: NodePart, later: NodePart | None, read: Read) -> str:
+def _node_problem(first: Manifest, node: parts.NodePart, later: parts.NodePart | None, read: Read) -> str:
     if not _is_current(first, node, read):
         return "Its file is another one than when the manifest was made"
     config = node.config
@@ -225,7 +215,7 @@ def _node_problem(first: Manifest, node: NodePart, later: NodePart | None, read:
     return ""
 
 
-def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
+def _is_current(first: Manifest, node: parts.NodePart, read: Read) -> bool:
     """Return False for a node whose file was edited since; generic tests and packages are not compared."""
     if node.checksum.name != "sha256" or node.test_metadata or node.package_name != first.project:
         return True
@@ -238,7 +228,7 @@ def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
 def _check_files(manifest: Manifest, files: Iterable[str]) -> None:
     content = manifest.content
     disabled = (node for nodes in content.disabled.values() for node in nodes)
-    nodes: list[NodePart | FilePart] = [*content.nodes.values(), *content.macros.values(), *disabled]
+    nodes: list[parts.NodePart | parts.FilePart] = [*content.nodes.values(), *content.macros.values(), *disabled]
     own_paths = {node.original_file_path for node in nodes if node.package_name == manifest.project}
     folders = {path.partition("/")[0] for path in own_paths}
     for path in files:
@@ -248,7 +238,7 @@ def _check_files(manifest: Manifest, files: Iterable[str]) -> None:
             raise ProjectError(message, place=Place(path, 1), hint="Make the manifest again.")
 
 
-def _unit_test(manifest: Manifest, test: UnitTestPart) -> dict[str, Any]:
+def _unit_test(manifest: Manifest, test: parts.UnitTestPart) -> dict[str, Any]:
     nodes = manifest.content.nodes
     model = next((nodes[id] for id in test.depends_on.nodes if id in nodes), None)
     overrides = test.overrides
@@ -267,7 +257,7 @@ def _unit_test(manifest: Manifest, test: UnitTestPart) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _input_relation(manifest: Manifest, model: NodePart | None, text: str) -> str:
+def _input_relation(manifest: Manifest, model: parts.NodePart | None, text: str) -> str:
     """Return the table of an input: `ref(...)`, `source(...)` or `this`; '' if the model reads none of this name."""
     if model is None:
         return ""
@@ -286,11 +276,11 @@ def _input_relation(manifest: Manifest, model: NodePart | None, text: str) -> st
     return ""
 
 
-def _fixture_data(item: FixturePart) -> dict[str, Any]:
+def _fixture_data(item: parts.FixturePart) -> dict[str, Any]:
     return {"query": item.rows} if isinstance(item.rows, str) else {"rows": item.rows or []}
 
 
-def _source_data(source: SourcePart) -> dict[str, Any]:
+def _source_data(source: parts.SourcePart) -> dict[str, Any]:
     return {
         "id": source.unique_id, "relation": source.relation, "path": source.original_file_path,
         "description": source.description, "tags": sorted(source.tags),
@@ -299,7 +289,7 @@ def _source_data(source: SourcePart) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _freshness_data(source: SourcePart) -> dict[str, str]:
+def _freshness_data(source: parts.SourcePart) -> dict[str, str]:
     freshness = source.freshness
     ages = {"warn_after": freshness.warn_after.text, "error_after": freshness.error_after.text}
     return {
@@ -307,12 +297,12 @@ def _freshness_data(source: SourcePart) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _exposure_data(exposure: ExposurePart) -> dict[str, Any]:
+def _exposure_data(exposure: parts.ExposurePart) -> dict[str, Any]:
     return {
         "name": exposure.label or exposure.name, "type": exposure.type, "url": exposure.url,
         "owner": exposure.owner.words, "depends_on": sorted(exposure.depends_on.nodes),
     }  # fmt: skip
 
 
-def _column_data(column: ColumnPart) -> dict[str, str]:
+def _column_data(column: parts.ColumnPart) -> dict[str, str]:
     return {"name": column.name, "type": column.data_type, "description": column.description}
