@@ -23,11 +23,7 @@ _TOKEN = re.compile(r"\s*([()&|^]|[^()&|^\s]+)")
 
 
 def select(graph: Graph, selectors: Iterable[str], changed_models: Changed | None = None) -> frozenset[str]:
-    """Return the models that any selector names; raise RequestError for one that is invalid or selects nothing.
-
-    A name, glob or tag within a selector that no model has is an error too: it may be a typing error, and `^typo` would
-    select everything.
-    """
+    """Return the models that any selector names; raise RequestError for an invalid part, or one of no model."""
     chosen: frozenset[str] = frozenset()
     for selector in selectors:
         matches = _Selector(graph, selector, changed_models).all()

@@ -21,11 +21,7 @@ def as_adopted(change: Change) -> Change:
 def models_of_adoption(
     models: Mapping[str, Model], adopted_names: Collection[str], deployed_names: Collection[str]
 ) -> list[str]:
-    """Return the models that come into prod with the adopted ones.
-
-    These are the adopted models, the seeds that are read, and views and embedded models that read nothing else. Raise
-    RequestError if one of them reads a stored model that is neither adopted nor in prod.
-    """
+    """Return the adopted models with what they need in prod; raise RequestError if that is another table."""
     graph, available_names = graph_of(models), {*adopted_names, *deployed_names}
     names: list[str] = []
     for name in graph.order:
