@@ -107,21 +107,15 @@ class _Selector:
                 raise self._selector_error("`git:` cannot be used here")
             if not core:
                 raise self._selector_error("`git:` needs a branch")
-            return self._extend_selection((self.changed(core) & self.graph.models.keys()), up, down)
-        matches = self._match_models(prefix if colon else "", core.lower())
+            return self._extend_selection(self.changed(core) & self.graph.models.keys(), up, down)
+        prefix, models = prefix if colon else "", self.graph.models
+        matches = frozenset(n for n, model in models.items() if _is_match(prefix, core.lower(), n, model.metadata.tags))
         if not matches:
-            near = _nearest_name(core.lower(), self._list_names(prefix if colon else ""))
+            tags = {tag for model in models.values() for tag in model.metadata.tags}
+            near = _nearest_name(core.lower(), sorted(tags if prefix else models))
             hint = f"Did you mean `{'tag:' if colon else ''}{near}`?" if near else HINT
             raise RequestError(f"`{word}` selects no model.", hint=hint)
         return self._extend_selection(matches, up, down)
-
-    def _list_names(self, prefix: str) -> list[str]:
-        models = self.graph.models.values()
-        return sorted({tag for model in models for tag in model.metadata.tags}) if prefix else sorted(self.graph.models)
-
-    def _match_models(self, prefix: str, core: str) -> frozenset[str]:
-        models = self.graph.models.items()
-        return frozenset(name for name, model in models if _is_match(prefix, core, name, model.metadata.tags))
 
     def _extend_selection(self, names: frozenset[str], up: bool, down: bool) -> frozenset[str]:
         above = self.graph.upstream(names) if up else frozenset()

@@ -23,7 +23,7 @@ from mergeplan.planner.plan.blockers import find_lost_hours, find_shortened_tabl
 from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import list_unrestated, overrides_for, restatements_for
-from mergeplan.planner.plan.change import Adoption, Days, unedited_change
+from mergeplan.planner.plan.change import Adoption, Days, build_unedited_change
 from mergeplan.planner.plan.change import Blocker as Blocker
 from mergeplan.planner.plan.change import Category as Category
 from mergeplan.planner.plan.change import Change as Change
@@ -170,7 +170,7 @@ def build_plan(
         warnings=(*decided.warnings, *_find_warnings(request, base, target, changes, graph)),
         overrides=decided.used_overrides,
         unused_overrides=_find_unused_overrides(
-            overrides, decided.used_overrides, changes, _shared_tables(target, base)
+            overrides, decided.used_overrides, changes, _list_shared_tables(target, base)
         ),
         parents=graph.parents,
         comparisons=tuple(
@@ -388,7 +388,7 @@ def _build_due_change(snapshot: Snapshot, needed_time: Timeline, missing: Timeli
         reason = "Its table was gone from the catalog."
     elif not subtract_intervals(missing, table_state.timeline_of(snapshot)):
         reason = "Its latest time is computed again."
-    return unedited_change(snapshot, ChangeKind.DUE, reason, needed_time, missing)
+    return build_unedited_change(snapshot, ChangeKind.DUE, reason, needed_time, missing)
 
 
 def _find_warnings(
@@ -399,7 +399,7 @@ def _find_warnings(
     return (*map(Blocker, request.restate_warnings), *unrestated, *emptied, *find_lost_hours(changes))
 
 
-def _shared_tables(target: Environment, base: Environment) -> frozenset[str]:
+def _list_shared_tables(target: Environment, base: Environment) -> frozenset[str]:
     shown = target.snapshots.items()
     return frozenset(name for name, old in shown if name in base.snapshots and base.snapshots[name].table == old.table)
 

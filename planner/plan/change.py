@@ -193,7 +193,9 @@ def longest_lookback(old: Snapshot | None, new: Snapshot) -> int:
     return max(-(-model.batches.lookback * UNITS[model.cron.unit] // unit) for model in models)
 
 
-def unedited_change(snapshot: Snapshot, kind: ChangeKind, reason: str, needed: Timeline, missing: Timeline) -> Change:
+def build_unedited_change(
+    snapshot: Snapshot, kind: ChangeKind, reason: str, needed: Timeline, missing: Timeline
+) -> Change:
     """Return the change of a model that nobody edited, and whose table lacks time."""
     columns, rule = Columns(), kind.value
     return Change(

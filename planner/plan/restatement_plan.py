@@ -9,7 +9,7 @@ from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.selection import Changed, select
 from mergeplan.planner.plan import restatement
 from mergeplan.planner.plan.build import Plan, build_backfill_plan
-from mergeplan.planner.plan.change import ChangeKind, unedited_change
+from mergeplan.planner.plan.change import ChangeKind, build_unedited_change
 from mergeplan.planner.plan.restatement import LeftOut, Past, Restatement
 from mergeplan.planner.plan.schedule import Loaded, Window, extend_lookback, whole_start
 from mergeplan.planner.snapshot.environment import PROD, Environment
@@ -41,7 +41,7 @@ def build_restatement(
     forgets, touched = restatement.find_outdated_tables(environment, past, restated, chosen, window)
     # planned as if the forgotten time were gone already, for by the time that anything is computed it will be
     changes = tuple(
-        unedited_change(
+        build_unedited_change(
             shown[name],
             ChangeKind.RESTATED,
             _restatement_reason(graph, name, chosen, restated),

@@ -126,7 +126,7 @@ def build_stages(
             tuple(change for change in changes if change.recorded),
         ),
         CompareStage(tuple(comparison for comparison in open_comparisons if comparison.model not in waiting)),
-        AuditStage(tuple(audits for c in plan.changes if c.new and (audits := _kept_table_audits(c)).calls)),
+        AuditStage(tuple(audits for c in plan.changes if c.new and (audits := _list_kept_audits(c)).calls)),
         PromoteStage(plan.promotes, plan.views, tuple(c for c in plan.changes if c.new and c.needed)),
         after_all,
     )
@@ -152,7 +152,7 @@ def _backfill_task(plan: Plan, change: Change) -> BackfillTask | None:
     return None
 
 
-def _kept_table_audits(change: Change) -> KeptTableAudits:
+def _list_kept_audits(change: Change) -> KeptTableAudits:
     """Return the new audits of the same table, or those on which verdicts rely for a table that another plan built."""
     assert change.new is not None
     calls: tuple[AuditCall, ...] = ()

@@ -40,6 +40,7 @@ from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project import python_files
+from mergeplan.planner.project import refused as refusals
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
@@ -47,14 +48,7 @@ from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
 from mergeplan.planner.project.pipeline_folder import PipelineFolder, is_pipeline
-from mergeplan.planner.project.refused import (
-    NOTHING,
-    RefusedModels,
-    Refusing,
-    find_model_names,
-    refuse_old_versions,
-    without_refused,
-)
+from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing
 from mergeplan.planner.project.remembered import open_file_cache
 from mergeplan.planner.project.unit_tests import read_unit_tests
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
@@ -246,7 +240,7 @@ def _check_models(
     """Refuse models that ignore an unknown rule, wait for an unknown signal, or read what only one table has."""
     refusing.check(models.values(), lambda model: check_ignored(model, own_rules))
     refusing.check(models.values(), lambda model: python_files.check_signals(model, code))
-    refusing.check(models.values(), lambda model: refuse_old_versions(model, models))
+    refusing.check(models.values(), lambda model: refusals.refuse_old_versions(model, models))
     named = {*models, *refusing.names().names}
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
 
@@ -276,7 +270,7 @@ def _open_dbt(reading: Folder, config: Config, gateway: str, options: LoadOption
 def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:
     """Return the models that a file seems to define, and True if these are all."""
     try:
-        return find_model_names(path, reading.text(path), defaults.catalog, infer_names=defaults.infer_names)
+        return refusals.find_model_names(path, reading.text(path), defaults.catalog, infer_names=defaults.infer_names)
     except ProjectError:  # it is not even text
         return (), False
 
@@ -329,7 +323,7 @@ def _without_refused(
     reading: Folder, refusing: Refusing, models: Mapping[str, Model]
 ) -> tuple[dict[str, Model], RefusedModels]:
     """Return the models that open and what is refused; if no model is left, the refusals make the project fail."""
-    opened, refused = without_refused(models, refusing.names())
+    opened, refused = refusals.without_refused(models, refusing.names())
     if refused and all(model.kind.is_external for model in opened.values()):
         reading.errors += refused.errors
     return opened, refused

@@ -313,7 +313,7 @@ def _build_analysis(
         text=Digests().hash_texts(relation_digest.rows, *chain.from_iterable(relation_digest.columns.items())),
         columns=columns,
         own=relation_digest,
-        stated=_stated_types(relation),
+        stated=_list_stated_types(relation),
         way=tuple(map(str, way.parts)),
         has_order=has_order,
         frame=clause_digests(relation),
@@ -367,7 +367,7 @@ def _place_obstacle(tree: exp.Expr, query: Query, obstacle: str) -> str:
     return obstacle
 
 
-def _stated_types(relation: Relation) -> tuple[tuple[str, str], ...]:
+def _list_stated_types(relation: Relation) -> tuple[tuple[str, str], ...]:
     types = ((name, explicit_type(value)) for name, value in relation.columns.items())
     return tuple((name, stated) for name, stated in types if stated is not None)
 

@@ -14,20 +14,13 @@ from sqlglot.tokenizer_core import TokenType
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
+from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.misreading import misreading_digest
 from mergeplan.planner.parsing.sql.names import name_tables, name_tokens, without_default
 from mergeplan.planner.parsing.sql.spark_registry import is_closed
 from mergeplan.planner.parsing.sql.token_lists import text_of
-from mergeplan.planner.parsing.sql.tokens import (
-    OPEN,
-    QUERY_BEGINS,
-    SourceText,
-    Tokens,
-    closing,
-    parse_tokens,
-    spark_query,
-)
+from mergeplan.planner.parsing.sql.tokens import OPEN, QUERY_BEGINS, SourceText, Tokens
 from mergeplan.planner.parsing.sql.verbatim import query_text, without_trailing_commas
 from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.spark.spark_settings import UNREADABLE
@@ -141,10 +134,10 @@ def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> State
 def _spark_text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
     if source.dialect in SPARK:
         return text_of(source, tokens), tokens
-    tree = parse_tokens(source, tokens, "The statement")
+    tree = sql_tokens.parse_tokens(source, tokens, "The statement")
     if isinstance(tree, exp.Command):
         return text_of(source, tokens), tokens
-    return spark_query(tree, source, tokens), tokens
+    return sql_tokens.spark_query(tree, source, tokens), tokens
 
 
 def _query_tokens(tokens: Tokens) -> Tokens:
@@ -152,7 +145,7 @@ def _query_tokens(tokens: Tokens) -> Tokens:
     words = [token.text.upper() for token in tokens]
     index = next((at for at, word in enumerate(words) if word in ("VIEW", "TABLE")), len(words)) + 2
     if words[index : index + 2] == ["OPTIONS", "("]:
-        index = (closing(tokens, index + 1) or len(words)) + 1
+        index = (sql_tokens.closing(tokens, index + 1) or len(words)) + 1
     if words[index : index + 1] == ["AS"]:
         index += 1
     return tokens[index:] if words[index : index + 1] and words[index] in QUERY_BEGINS else ()
@@ -160,14 +153,14 @@ def _query_tokens(tokens: Tokens) -> Tokens:
 
 def _read_query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
     tokens = write_out_queries(tokens, source.dialect)
-    tree = parse_tokens(source, tokens, "The statement's query")
+    tree = sql_tokens.parse_tokens(source, tokens, "The statement's query")
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], "The statement's query must be a SELECT.")
     if any(table.name.startswith("@") for table in tree.find_all(exp.Table)):
         raise source.error(tokens[0], "A statement cannot read `@this_model`.")
     placed, called = is_placed(tree), name_tokens(tree, source, tokens)
     tables = name_tables(tree, source, tokens, temporary)
-    sql = spark_query(tree, source, tokens)
+    sql = sql_tokens.spark_query(tree, source, tokens)
     words = without_trailing_commas(called)
     as_is = words == list(tokens)
     if (

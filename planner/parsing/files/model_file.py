@@ -25,60 +25,29 @@ from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.statement import Statement, Statements
 from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
+from mergeplan.planner.parsing.definitions import body as query_body
+from mergeplan.planner.parsing.definitions import properties as values
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
 from mergeplan.planner.parsing.definitions.audits.freshness import check_freshness_kind, read_freshness
 from mergeplan.planner.parsing.definitions.blueprints import read_blueprints, split_header
-from mergeplan.planner.parsing.definitions.body import (
-    Around,
-    Body,
-    StatementTokens,
-    outside_jinja,
-    read_around,
-    read_body,
-)
+from mergeplan.planner.parsing.definitions.body import Around, Body, StatementTokens
 from mergeplan.planner.parsing.definitions.common_blocks import block_statements, is_block, property_date, table_names
 from mergeplan.planner.parsing.definitions.custom_kind import check_interval
 from mergeplan.planner.parsing.definitions.incremental import reading_itself
 from mergeplan.planner.parsing.definitions.kinds import apply_kind
 from mergeplan.planner.parsing.definitions.model_defaults import MERGED, merge_properties, select_defaults
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults as Defaults
-from mergeplan.planner.parsing.definitions.properties import (
-    Property,
-    audit_calls,
-    block,
-    check_key,
-    column_names,
-    name,
-    read_boolean,
-    read_columns,
-    read_descriptions,
-    read_expressions,
-    read_grains,
-    read_value,
-    rule_name,
-    table_properties,
-    view_properties,
-    word,
-    words,
-)
+from mergeplan.planner.parsing.definitions.properties import Property
 from mergeplan.planner.parsing.definitions.schedules import cron, read_unit, read_zone, unit_error
 from mergeplan.planner.parsing.definitions.sessions import session_statements
 from mergeplan.planner.parsing.definitions.signals import signal_calls
 from mergeplan.planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
+from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.dates import is_relative
 from mergeplan.planner.parsing.sql.misreading import misreading_digest
 from mergeplan.planner.parsing.sql.names import model_name, name_itself, name_outputs, name_tables, name_tokens
-from mergeplan.planner.parsing.sql.tokens import (
-    SourceText,
-    Tokens,
-    create_source,
-    did_you_mean,
-    parse_tokens,
-    spark_query,
-    tokenize,
-    unreadable_error,
-)
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens
 from mergeplan.planner.parsing.sql.verbatim import add_output_names, query_text, without_trailing_commas
 from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, drop_positions
@@ -100,8 +69,8 @@ def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None,
 
 def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
     """Return the enabled models of a file, one per blueprint, and the audits below; raise ProjectError(s)."""
-    source = create_source(path, text, defaults.dialect, defaults.catalog)
-    tokens = tokenize(outside_jinja(source))
+    source = sql_tokens.create_source(path, text, defaults.dialect, defaults.catalog)
+    tokens = sql_tokens.tokenize(query_body.outside_jinja(source))
     first, *tail = block_statements(source, tokens, "MODEL")
     defaults = _apply_gateway(first, defaults)
     source = replace(source, functions=defaults.functions)
@@ -120,7 +89,7 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
             if model.kind.is_external and below:
                 raise source.error(below[0], f"A {model.kind} model has no query.")
             around = _collect_around(model.kind, source, options, defaults.around)
-            body = read_body(source, below, scope, defaults.jinja, around, first[0])
+            body = query_body.read_body(source, below, scope, defaults.jinja, around, first[0])
             models.append(_apply_body(model, body, source, first[0]))
             check_interval(models[-1], _reads_interval(models[-1]))
     return tuple(models), audits
@@ -152,7 +121,7 @@ def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token
     try:
         return _without_kept(_read_query(model, body.query, body))
     except FAILURES as error:
-        raise unreadable_error(body.query.source, body.query.tokens, error) from None
+        raise sql_tokens.unreadable_error(body.query.source, body.query.tokens, error) from None
 
 
 def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property], general: Around) -> Around:
@@ -162,8 +131,10 @@ def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property
     def parts(key: str) -> tuple[StatementTokens, ...]:
         if key not in props:
             return ()
-        sources = (replace(source, text=text, at=props[key].place) for text in words(props[key]))
-        return tuple(StatementTokens(statement_source, tokenize(statement_source)) for statement_source in sources)
+        sources = (replace(source, text=text, at=props[key].place) for text in values.words(props[key]))
+        return tuple(
+            StatementTokens(statement_source, sql_tokens.tokenize(statement_source)) for statement_source in sources
+        )
 
     session = session_statements(props["session_properties"]) if "session_properties" in props else ()
     return Around(
@@ -175,8 +146,8 @@ def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property
 
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
     """Return the model of a MODEL block, None with `enabled false`, and the statements around its code."""
-    source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
-    first = block_statements(source, tokenize(source), "MODEL")[0]
+    source = sql_tokens.create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
+    first = block_statements(source, sql_tokens.tokenize(source), "MODEL")[0]
     header, options = split_header(source, first)
     model = _read_model(source, header, defaults, defaults.scope)
     if model is None:
@@ -184,14 +155,14 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
     if "session_properties" in options:
         _refuse_session(model, options["session_properties"], defaults)
     scope = replace(defaults.scope, model=model.name, kind=str(model.kind))
-    own_body = read_around(source, scope, _collect_around(model.kind, source, options, Around()))
+    own_body = query_body.read_around(source, scope, _collect_around(model.kind, source, options, Around()))
     if own_body.query is not None:
         raise source.error(first[0], "No statement of a Python model is a query: its rows come from its code.")
     for statement in (*own_body.pre_statements, *own_body.post_statements):
         if not _is_of_tables(statement):
             message = f"`{statement.head}` has no effect on a Python model: its code has a session of its own."
             raise source.error(first[0], message, "Write it in the code: `context.spark.sql(...)`.")
-    body = read_around(source, scope, _collect_around(model.kind, source, options, defaults.around))
+    body = query_body.read_around(source, scope, _collect_around(model.kind, source, options, defaults.around))
     pre, post = (tuple(filter(_is_of_tables, statements)) for statements in (body.pre_statements, body.post_statements))
     return _apply_body(model, replace(body, pre_statements=pre, post_statements=post), source, first[0])
 
@@ -213,9 +184,9 @@ def _apply_gateway(header: Tokens, defaults: Defaults) -> Defaults:
 
 
 def _read_gateway(model: Model, prop: Property, defaults: Defaults) -> Model:
-    name = word(prop)
+    name = values.word(prop)
     if name not in defaults.gateways:
-        raise prop.error(f"`{name}` is not one of the gateways.", did_you_mean(name, defaults.gateways))
+        raise prop.error(f"`{name}` is not one of the gateways.", sql_tokens.did_you_mean(name, defaults.gateways))
     if name in defaults.apart:
         raise prop.error(f"The gateway `{name}` is not supported here: {defaults.apart[name]}.")
     return replace(model, gateway=name)
@@ -239,12 +210,12 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
             on_additive_change=defaults.on_additive_change or ChangePolicy.on_additive_change,
         ),
     )
-    own_properties = block(source, expand_block(source, header, scope))
+    own_properties = values.block(source, expand_block(source, header, scope))
     properties = [*select_defaults(defaults.properties, (prop.key for prop in own_properties)), *own_properties]
     errors: list[ProjectError] = []
     for prop in properties:
         try:
-            model = _READERS[check_key(prop, _READERS, LATER, "MODEL").key](model, prop, defaults)
+            model = _READERS[values.check_key(prop, _READERS, LATER, "MODEL").key](model, prop, defaults)
         except ProjectError as error:
             errors.append(error)
     keys = {prop.key: prop for prop in properties}
@@ -262,7 +233,7 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
     batches = model.batches
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and batches.batch_concurrency is None and not model.reads_itself:
         model = replace(model, batches=replace(batches, batch_concurrency=defaults.batch_concurrency))
-    return model if "enabled" not in keys or read_boolean(keys["enabled"]) else None
+    return model if "enabled" not in keys or values.read_boolean(keys["enabled"]) else None
 
 
 def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
@@ -294,7 +265,7 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
 
 def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
     source, tokens = part.source, write_out_queries(name_itself(part.tokens, model.name), part.source.dialect)
-    tree = parse_tokens(source, tokens)
+    tree = sql_tokens.parse_tokens(source, tokens)
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query. A model is a SELECT.")
     check_places(tree, source, tokens)
@@ -308,7 +279,7 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
         model = reading_itself(model, model.locate(model.name))
     names = name_outputs(tree)
     drop_positions(tree)
-    sql = spark_query(tree, source, tokens)
+    sql = sql_tokens.spark_query(tree, source, tokens)
     text, differences = "", ""
     words = add_output_names(without_trailing_commas(called), names)
     as_is = words == list(tokens)
@@ -355,7 +326,9 @@ def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
 
 def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
     read = _FIELDS.get(prop.key)
-    return replace_settings(model, {prop.key: read(prop) if read else read_value(prop, PROPERTIES[prop.key].default)})
+    return replace_settings(
+        model, {prop.key: read(prop) if read else values.read_value(prop, PROPERTIES[prop.key].default)}
+    )
 
 
 def _refuse_session(model: Model, prop: Property, _: Defaults) -> Model:
@@ -367,7 +340,7 @@ def _refuse_session(model: Model, prop: Property, _: Defaults) -> Model:
 
 
 def _read_file_format(prop: Property) -> str:
-    text = word(prop).lower()
+    text = values.word(prop).lower()
     if text not in FILE_FORMATS:
         hint = f"Write `table_format {text}`." if text in TABLE_FORMATS else f"Known: {', '.join(FILE_FORMATS)}."
         raise prop.error(f"`{prop.key} {prop.text}` is not supported.", hint)
@@ -375,7 +348,7 @@ def _read_file_format(prop: Property) -> str:
 
 
 def _table_format(prop: Property) -> str:
-    text = word(prop).lower()
+    text = values.word(prop).lower()
     if text not in ("hive", "none", *FORMATS):
         raise prop.error(f"`{prop.key} {prop.text}` is not supported.", f"Known: {', '.join(TABLE_FORMATS)}, hive.")
     return "" if text == "none" else text
@@ -385,12 +358,13 @@ _Reader = Callable[[Model, Property, Defaults], Model]
 
 # The properties that are a field of the model as they are read, besides those that their rows say how to read.
 _FIELDS: Mapping[str, Callable[[Property], Any]] = {
-    "name": lambda prop: model_name(name(prop), prop.source.place(prop.value[0]), prop.source.catalog),
-    "columns": read_columns, "grain": read_grains, "description": lambda prop: prop.text,
-    "column_descriptions": read_descriptions, "signals": signal_calls, "depends_on": table_names,
-    "storage_format": _read_file_format, "table_format": _table_format, "physical_properties": table_properties,
-    "partitioned_by": read_expressions, "clustered_by": column_names, "virtual_properties": view_properties,
-    "freshness": read_freshness, "ignored_rules": lambda prop: tuple(map(rule_name, words(prop))),
+    "name": lambda prop: model_name(values.name(prop), prop.source.place(prop.value[0]), prop.source.catalog),
+    "columns": values.read_columns, "grain": values.read_grains, "description": lambda prop: prop.text,
+    "column_descriptions": values.read_descriptions, "signals": signal_calls, "depends_on": table_names,
+    "storage_format": _read_file_format, "table_format": _table_format, "physical_properties": values.table_properties,
+    "partitioned_by": values.read_expressions, "clustered_by": values.column_names,
+    "virtual_properties": values.view_properties, "freshness": read_freshness,
+    "ignored_rules": lambda prop: tuple(map(values.rule_name, values.words(prop))),
 }  # fmt: skip
 _READERS: dict[str, _Reader] = {
     **dict.fromkeys((*_FIELDS, *(key for key, row in PROPERTIES.items() if not row.kinds)), _read_field),
@@ -404,8 +378,10 @@ _READERS: dict[str, _Reader] = {
     "start": _apply_start,
     "end": lambda model, prop, defaults: replace_settings(model, {"end": property_date(prop, defaults, end=True)}),
     "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=read_unit(prop))),
-    "grains": lambda model, prop, _: replace_settings(model, {"grain": read_grains(prop)}),
-    "audits": lambda model, prop, _: replace_settings(model, {"audits": (*model.checks.audits, *audit_calls(prop))}),
+    "grains": lambda model, prop, _: replace_settings(model, {"grain": values.read_grains(prop)}),
+    "audits": lambda model, prop, _: replace_settings(
+        model, {"audits": (*model.checks.audits, *values.audit_calls(prop))}
+    ),
     "session_properties": _refuse_session,  # of SQL models they are statements: see `_collect_around`
     "gateway": _read_gateway,
 }

@@ -134,7 +134,7 @@ def _list_words(tokens: Tokens) -> Iterator[str]:
     sized, crosses = _find_types_of_length(kinds), _find_joining_commas(kinds)
     index_by_id = {id(token): index for index, token in enumerate(tokens)} if calls else {}
     fields = {index_by_id[id(token)] for token in _field_names(calls)}
-    left_out = {index_by_id[id(token)] for token in _dropped_arguments(calls)} | {index + 2 for index in sized}
+    left_out = {index_by_id[id(token)] for token in _list_dropped_arguments(calls)} | {index + 2 for index in sized}
     for index, (last, token) in enumerate(pairwise([None, *tokens])):
         assert token is not None
         kind, text = kinds[index], texts[index]
@@ -231,7 +231,7 @@ def _list_calls(tokens: Tokens, kinds: Kinds, texts: Sequence[str]) -> Iterator[
             yield name, split_commas(tokens[index + 2 : closing(tokens, index + 1)])
 
 
-def _dropped_arguments(calls: Calls) -> Iterator[Token]:
+def _list_dropped_arguments(calls: Calls) -> Iterator[Token]:
     """Yield last arguments that are defaults, and aliases that repeat a column: `struct(a.id AS id)`."""
     for name, arguments in calls:
         count, default = _DEFAULTS.get(name, (-1, ""))

@@ -8,17 +8,9 @@ from functools import cached_property
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
+from mergeplan.planner.parsing.files.dbt import texts as node_texts
 from mergeplan.planner.parsing.files.dbt.hooks import is_loaded
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtUnitTest
-from mergeplan.planner.parsing.files.dbt.texts import (
-    audit_name,
-    audit_texts,
-    constraint_texts,
-    exposure_texts,
-    external_texts,
-    model_text,
-    tests_by_model,
-)
 from mergeplan.planner.parsing.files.dbt.unit_tests import spell_names, unit_test_body, unit_test_text
 from mergeplan.planner.project.dbt.inputs import OWN_TESTS
 from mergeplan.planner.project.folder import Folder
@@ -60,10 +52,10 @@ class DbtFolder(Folder):
     @cached_property
     def _test_audits(self) -> tuple[Mapping[str, list[tuple[str, str]]], Mapping[str, str]]:
         """The audits that tests are: by the id of their model, and the texts of those of none alone by their path."""
-        by_model, apart = tests_by_model(self.project)
+        by_model, apart = node_texts.tests_by_model(self.project)
         audits = {id: self._audit_texts(tests, self.project.by_id[id]) for id, tests in by_model.items()}
         for node in self.nodes.values():
-            if constraints := [*constraint_texts(node)]:
+            if constraints := [*node_texts.constraint_texts(node)]:
                 audits[node.id] = [*audits.get(node.id, ()), *constraints]
         texts = {
             f"{test.path}#{test.name}": "\n".join(text for _, text in self._audit_texts([test], None)) for test in apart
@@ -74,7 +66,7 @@ class DbtFolder(Folder):
         audits: list[tuple[str, str]] = []
         for test in tests:
             try:
-                audits += audit_texts(test, model)
+                audits += node_texts.audit_texts(test, model)
             except ProjectError as error:
                 self._not_asked.append(f"{test.path}: the test `{test.name}` does not run: {error.message}")
         return audits
@@ -112,7 +104,7 @@ class DbtFolder(Folder):
     def count_tests(self, audits: Collection[str], tests: Collection[UnitTest]) -> tuple[int, int]:
         """Return how many tests of the project are among these audits, and how many it has, with unit tests."""
         own_count = sum(test.path.startswith(f"{OWN_TESTS}/") for test in tests)
-        names = [audit_name(node).lower() for node in self.project.nodes if node.type == "test"]
+        names = [node_texts.audit_name(node).lower() for node in self.project.nodes if node.type == "test"]
         opened = sum(name in audits or f"{name}_warns" in audits for name in names)
         return opened, len(names) + len(self.project.unit_tests) + own_count
 
@@ -166,9 +158,9 @@ class DbtFolder(Folder):
 
     def _path_text(self, name: str) -> str:
         if name == SOURCES:
-            return json.dumps([*external_texts(self.project)], indent=1)
+            return json.dumps([*node_texts.external_texts(self.project)], indent=1)
         if name == EXPOSURES:
-            return json.dumps([*exposure_texts(self.project)], indent=1)
+            return json.dumps([*node_texts.exposure_texts(self.project)], indent=1)
         if name in self._test_audits[1]:
             return self._test_audits[1][name]
         if name in self._unit_tests:
@@ -181,4 +173,4 @@ class DbtFolder(Folder):
         if node.error:
             message = f"dbt cannot compile `{node.table}`: {node.error.rstrip('.')}."
             raise ProjectError(message, place=Place(node.path, node.line))
-        return model_text(node, self._test_audits[0].get(node.id, ()))
+        return node_texts.model_text(node, self._test_audits[0].get(node.id, ()))

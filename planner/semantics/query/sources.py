@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from mergeplan.planner.semantics import types as value_types
 from mergeplan.planner.semantics.query.algebra import (
     NOTHING,
     ROW,
@@ -19,15 +20,6 @@ from mergeplan.planner.semantics.query.algebra import (
 )
 from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.result_types import common_type, is_null
-from mergeplan.planner.semantics.types import (
-    are_of_one_type,
-    explicit_type,
-    is_collated,
-    is_collation,
-    is_padded,
-    normalize_type,
-    type_of,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +50,10 @@ class TableSource(Source):
 
     def explicit_column_type(self, name: Part) -> str | None:
         column_type = self.column_type(name) if name in self.stated else None
-        return normalize_type(column_type) if column_type else None
+        return value_types.normalize_type(column_type) if column_type else None
 
     def column_collated(self, inner: Part) -> bool:
-        return is_collation(self.column_type(inner))
+        return value_types.is_collation(self.column_type(inner))
 
     def rows(self, digests: Digesting, names: Names) -> str:
         return digests.table_rows(self.name)
@@ -82,14 +74,14 @@ class _Over(Source):
         return (self.block,)
 
     def column_collated(self, inner: Part) -> bool:
-        return is_collated(inner)
+        return value_types.is_collated(inner)
 
     @property
     def inner_sources(self) -> frozenset[Source]:
         return frozenset(self.block.all_sources)
 
     def column_type(self, inner: Part) -> str | None:
-        return type_of(inner)
+        return value_types.type_of(inner)
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
         return digests.part(inner, digests.inside(self.block, names))
@@ -108,7 +100,7 @@ class Sealed(_Over):
         equated = [
             side
             for value in self.block.where
-            if isinstance(value, Term) and are_of_one_type(value.parts)
+            if isinstance(value, Term) and value_types.are_of_one_type(value.parts)
             for side in _equality_keys(group, value)
         ]
         return all(is_constant(key) or any(key is key_part for key_part in equated) for key in group.keys)
@@ -142,11 +134,11 @@ class Group(_Over):
         if not _is_key(inner):
             return value
         # Not the value itself: a key is one of several equal values (-0.0 becomes 0.0), and NULL in a subtotal.
-        provenance = (digests.part(self.provenance.rows_trace, {}),) if is_collated(inner) else ()
+        provenance = (digests.part(self.provenance.rows_trace, {}),) if value_types.is_collated(inner) else ()
         return digests.hash_texts("key", value, *provenance)
 
     def column_volatile(self, inner: Part) -> bool:
-        return super().column_volatile(inner) or (_is_key(inner) and is_collated(inner))
+        return super().column_volatile(inner) or (_is_key(inner) and value_types.is_collated(inner))
 
     def rows(self, digests: Digesting, names: Names) -> str:
         inside = digests.inside(self.block, names)
@@ -209,7 +201,7 @@ class Generated(Source):
         return self.call.volatile or super().column_volatile(inner)
 
     def column_collated(self, inner: Part) -> bool:
-        return is_collated(self.call) or is_collated(inner)
+        return value_types.is_collated(self.call) or value_types.is_collated(inner)
 
     def free_of(self, inner: Part) -> frozenset[Source]:
         return NOTHING if isinstance(inner, str) else inner.free
@@ -239,10 +231,10 @@ class Values(Source):
 
     def explicit_column_type(self, name: Part) -> str | None:
         cells = [row[int(str(name))] for row in self.table]
-        return common_type({explicit_type(cell) for cell in cells if not is_null(cell)})
+        return common_type({value_types.explicit_type(cell) for cell in cells if not is_null(cell)})
 
     def column_collated(self, inner: Part) -> bool:
-        return any(is_collated(row[int(str(inner))]) for row in self.table)
+        return any(value_types.is_collated(row[int(str(inner))]) for row in self.table)
 
     @property
     def volatile(self) -> bool:
@@ -292,10 +284,10 @@ class Full(Source):
         return digests.around(names) | dict(zip(sides, ("one", "other"), strict=True))
 
     def column_type(self, inner: Part) -> str | None:
-        return type_of(inner)
+        return value_types.type_of(inner)
 
     def column_collated(self, inner: Part) -> bool:
-        return is_collated(inner)
+        return value_types.is_collated(inner)
 
     def rows(self, digests: Digesting, names: Names) -> str:
         on = sorted({digests.part(value, self._names_inside(digests, names)) for value in self.on})
@@ -323,7 +315,7 @@ class Union(Source):
         return sum(column_at(branch, name).size for branch in self.branches)
 
     def column_collated(self, inner: Part) -> bool:
-        return any(is_collated(column_at(branch, inner)) for branch in self.branches)
+        return any(value_types.is_collated(column_at(branch, inner)) for branch in self.branches)
 
     def column_type(self, inner: Part) -> str | None:
         return self._column_types[int(str(inner))]
@@ -334,11 +326,11 @@ class Union(Source):
     # Cached: a union of unions would compute the innermost one again at each level.
     @cached_property
     def _column_types(self) -> list[str | None]:
-        return self._merge_types(type_of)
+        return self._merge_types(value_types.type_of)
 
     @cached_property
     def _explicit_types(self) -> list[str | None]:
-        return self._merge_types(explicit_type)
+        return self._merge_types(value_types.explicit_type)
 
     def _merge_types(self, read: Callable[[Part], str | None]) -> list[str | None]:
         columns = zip(*(branch.columns.values() for branch in self.branches), strict=True)
@@ -398,7 +390,7 @@ class Compound(Source):
         return self.own_volatile or super().volatile
 
     def column_collated(self, inner: Part) -> bool:
-        return any(map(is_collated, self.relations))
+        return any(map(value_types.is_collated, self.relations))
 
     def rows(self, digests: Digesting, names: Names) -> str:
         wholes = []
@@ -437,9 +429,9 @@ def _counts_first(values: Sequence[Value]) -> bool:
     That one names the fields of structs, which have no other type beside them. Its CHAR(n) decides how the column is
     compared.
     """
-    types = {type_of(value) for value in values}
+    types = {value_types.type_of(value) for value in values}
     has_fields = all(type_ is None or "<" in type_ for type_ in types)
-    return has_fields or (len(types) > 1 and any(map(is_padded, values)))
+    return has_fields or (len(types) > 1 and any(map(value_types.is_padded, values)))
 
 
 def _is_key(inner: Part) -> bool:

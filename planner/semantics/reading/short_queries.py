@@ -29,7 +29,7 @@ def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[T
             out += tokens[index:start]
             if start < len(tokens) and tokens[start].token_type is not TokenType.L_PAREN:
                 end = operator_end(tokens, start)
-                out += _in_brackets(write_out_queries(tokens[start:end]))
+                out += _enclose_query(write_out_queries(tokens[start:end]))
                 start = end
             index = start
             continue
@@ -50,7 +50,7 @@ def _operand_start(tokens: Sequence[Token], index: int) -> int:
     return index + 2 if is_by_name else index
 
 
-def _in_brackets(query: Sequence[Token]) -> Iterator[Token]:
+def _enclose_query(query: Sequence[Token]) -> Iterator[Token]:
     if query:
         yield build_token(TokenType.L_PAREN, "(", query[0])
         yield from query

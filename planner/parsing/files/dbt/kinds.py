@@ -117,14 +117,14 @@ def _snapshot_kind(node: DbtNode) -> DbtKind:
     return DbtKind(f"{kind} ({', '.join(settings)})", node.text)
 
 
-def _by_timestamp(node: DbtNode) -> tuple[str, tuple[str, ...]]:
+def _timestamp_kind(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     """Return the kind that begins a version if a row has a later time than the current version."""
     if not (column := _snapshot_column(node, "updated_at")):
         raise node.refusal("is a snapshot by `timestamp` and has no `updated_at`")
     return "SCD_TYPE_2_BY_TIME", (f"updated_at_name {quote_text(column)}",)
 
 
-def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
+def _check_kind(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     """Return the kind that begins a version if a row has other values than the current version."""
     columns = node.words("check_cols")
     if not columns:
@@ -158,10 +158,10 @@ def _incremental_kind(node: DbtNode) -> DbtKind:
     if read is None:
         instead = f"Use one of {', '.join(STRATEGIES)}, or a model of mergeplan of kind INCREMENTAL_BY_TIME_RANGE."
         raise node.refusal(f"has the incremental strategy `{strategy}`, which mergeplan does not know", instead)
-    return _kept_kind(read(node)) if node.settings.get("full_refresh") is False else read(node)
+    return _keep_kind(read(node)) if node.settings.get("full_refresh") is False else read(node)
 
 
-def _kept_kind(kind: DbtKind) -> DbtKind:
+def _keep_kind(kind: DbtKind) -> DbtKind:
     """Return the kind of a table that is never computed again as a whole, though its batches may be restated."""
     name, _, settings = kind.kind.removesuffix(")").partition(" (")
     added = KEPT.get(name, ())
@@ -255,8 +255,8 @@ STRATEGIES: dict[str, Read] = {
     "replace_where": _append_kind,  # its predicates decide the replaced rows: a model with predicates is refused above
 }
 SNAPSHOTS: dict[str, Callable[[DbtNode], tuple[str, tuple[str, ...]]]] = {
-    "timestamp": _by_timestamp,
-    "check": _by_check,
+    "timestamp": _timestamp_kind,
+    "check": _check_kind,
 }
 KINDS: dict[str, Read] = {
     "view": lambda node: DbtKind("VIEW", node.text),

@@ -12,17 +12,11 @@ from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.dbt import manifest_types as parts
+from mergeplan.planner.parsing.files.dbt import parsed_files as read_files
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import MERGE, add_adapter_defaults
 from mergeplan.planner.parsing.files.dbt.manifest_vars import check_vars, reads_vars, refuse_vars_of_packages
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
-from mergeplan.planner.parsing.files.dbt.parsed_files import (
-    AGAIN,
-    NAME,
-    OF_STATE,
-    ParsedFile,
-    check_parsed_files,
-    parsed_files,
-)
+from mergeplan.planner.parsing.files.dbt.parsed_files import AGAIN, NAME, OF_STATE, ParsedFile
 from mergeplan.planner.parsing.files.dbt.spelling import quote_words, spark_words
 from mergeplan.planner.parsing.files.typed_json import describe_place, read_json
 
@@ -95,7 +89,7 @@ def load_manifest(path: str, text: str, results: str | None, parsed: bytes | Non
         hint = f"dbt writes it to the same folder: keep {NAME} there. dbt 2 writes none: use dbt-core 1.12 or older."
         raise ProjectError(f"There is no {NAME} beside the manifest, by which its files are compared.",
                            place=Place(path, 1), hint=hint)  # fmt: skip
-    return replace(manifest, parsed=tuple(parsed_files(path, parsed, project)))
+    return replace(manifest, parsed=tuple(read_files.parsed_files(path, parsed, project)))
 
 
 def manifest_project(
@@ -113,7 +107,7 @@ def manifest_project(
         raise ProjectError(message, place=Place(first.path, 1), hint=hint)
     content, names = first.content, list(files)
     for manifest in filter(None, (first, later)):
-        check_parsed_files(manifest.path, manifest.parsed, first.project, names, read)
+        read_files.check_parsed_files(manifest.path, manifest.parsed, first.project, names, read)
         version = manifest.content.metadata.dbt_version
         if reads_vars(version):
             check_vars(manifest.path, version, manifest.vars_hash, manifest.results.args, target, read)
@@ -136,25 +130,25 @@ def manifest_project(
     folders = {name.split("/")[-2]: name.rpartition("/")[0] for name in names if name.endswith("/dbt_project.yml")}
     paths = {*names}
     for part in ("nodes", "sources", "unit_tests"):
-        data[part] = [_from_root(item, first.project, folders, paths) for item in data[part]]
+        data[part] = [_place_from_root(item, first.project, folders, paths) for item in data[part]]
     try:
         project = DbtProject.model_validate(data)
         is_databricks = first.adapter == "databricks"
         return project.change_texts(lambda text: spark_words(quote_words(text)) if is_databricks else quote_words(text))
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        message = f"{describe_place(_with_id(data, wrong['loc']))} is wrong: {wrong['msg']}."
+        message = f"{describe_place(_name_by_id(data, wrong['loc']))} is wrong: {wrong['msg']}."
         raise ProjectError(message, place=Place(first.path, 1)) from None
 
 
-def _with_id(data: Mapping[str, Any], loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+def _name_by_id(data: Mapping[str, Any], loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
     match loc:
         case (str(collection), int(number), *keys) if isinstance(item := data[collection][number], dict):
             return (collection, str(item.get("id") or item.get("name")), *keys)
     return loc
 
 
-def _from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], names: set[str]) -> dict[str, Any]:
+def _place_from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], names: set[str]) -> dict[str, Any]:
     """Return a part with its path from the project's root; dbt gives a package's path from the package."""
     package = item["id"].split(".")[1]
     path = f"{folders.get(package, '')}/{item['path']}"

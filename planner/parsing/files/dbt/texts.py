@@ -211,7 +211,7 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
         typed = [*filter(_is_typed, sources)]
         yield {
             "name": ".".join(map(quote_name, table.split("."))),
-            **({"columns": _shared_columns(typed), "partial_columns": True} if typed else {}),
+            **({"columns": _merge_columns(typed), "partial_columns": True} if typed else {}),
             **({"description": description} if description else {}),
             **({"freshness": freshness} if freshness else {}),
         }
@@ -221,7 +221,7 @@ def _is_typed(source: DbtSource) -> bool:
     return bool(source.columns) and all(column.type for column in source.columns)
 
 
-def _shared_columns(sources: Sequence[DbtSource]) -> dict[str, str]:
+def _merge_columns(sources: Sequence[DbtSource]) -> dict[str, str]:
     """Return the columns of a table that sources describe, without those of which they say different types."""
     types: dict[str, set[str]] = {}
     for column in (column for source in sources for column in source.columns):
