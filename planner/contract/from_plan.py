@@ -101,6 +101,9 @@ def format_spans(timeline: Timeline) -> Spans:
 def _model_change(plan: Plan, change: Change, estimate: Estimate) -> rows.ModelChange:
     shown, check = change.new or change.old, plan.checks.get(change.name)
     assert shown is not None
+    costs = {"statistics": estimate.bytes, "batches": estimate.seconds}
+    basis = tuple(name for name, cost in costs.items() if cost is not None)
+    seconds = round(estimate.seconds or 0, 3)
     return rows.ModelChange(
         name=change.name,
         kind=str(change.kind),
@@ -125,7 +128,7 @@ def _model_change(plan: Plan, change: Change, estimate: Estimate) -> rows.ModelC
         lost=format_spans(change.lost),
         preview=change.preview,
         keeps=format_spans(change.forward.rows) if change.forward else (),
-        estimate=_cost_estimate(estimate),
+        estimate=rows.CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis),
         parents=tuple(plan.parents.get(change.name, ())),
         diff=change.diff,
         override=_override_row(change.override) if change.override else None,
@@ -143,13 +146,6 @@ def _exposure_row(hit: ExposureHit) -> rows.ExposureRow:
 def _refusal_row(file: RefusedFile) -> rows.RefusedRow:
     path, line, _ = split_place(file.place)
     return rows.RefusedRow(models=file.models, path=path, line=line, message=file.sentence, deployed=file.stands)
-
-
-def _cost_estimate(estimate: Estimate) -> rows.CostEstimate:
-    costs = {"statistics": estimate.bytes, "batches": estimate.seconds}
-    basis = tuple(name for name, cost in costs.items() if cost is not None)
-    seconds = round(estimate.seconds or 0, 3)
-    return rows.CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis)
 
 
 def _column_changes(change: Change) -> rows.ColumnChanges:

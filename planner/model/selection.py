@@ -112,8 +112,11 @@ class _Selector:
         matches = frozenset(n for n, model in models.items() if _is_match(prefix, core.lower(), n, model.metadata.tags))
         if not matches:
             tags = {tag for model in models.values() for tag in model.metadata.tags}
-            near = _nearest_name(core.lower(), sorted(tags if prefix else models))
-            hint = f"Did you mean `{'tag:' if colon else ''}{near}`?" if near else HINT
+            # a mistyped name may lack its schema
+            names = sorted(tags if prefix else models)
+            by_word = {last: name for name in names for last in (name.lower().rpartition(".")[2], name.lower())}
+            near = get_close_matches(core.lower(), by_word, n=1, cutoff=0.75)
+            hint = f"Did you mean `{'tag:' if colon else ''}{by_word[near[0]]}`?" if near else HINT
             raise RequestError(f"`{word}` selects no model.", hint=hint)
         return self._extend_selection(matches, up, down)
 
@@ -136,13 +139,6 @@ def is_selected(selector: str, model_name: str, tags: tuple[str, ...]) -> bool:
     """Return True if a name, a glob or `tag:x` is this model's; for rules that are about each model by itself."""
     prefix, colon, core = selector.strip().lower().rpartition(":")
     return _is_match(prefix, core, model_name, tags) if not colon or prefix == "tag" else False
-
-
-def _nearest_name(word: str, names: Iterable[str]) -> str:
-    """Return the name that a mistyped word may mean, which may lack its schema; '' for none."""
-    by_word = {last: name for name in names for last in (name.lower().rpartition(".")[2], name.lower())}
-    near = get_close_matches(word, by_word, n=1, cutoff=0.75)
-    return by_word[near[0]] if near else ""
 
 
 def _is_match(prefix: str, core: str, model_name: str, tags: tuple[str, ...]) -> bool:

@@ -114,8 +114,11 @@ def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | No
     if term.op == "TimestampAdd":
         moved = type_of((named_arguments(term.parts).get("this") or [""])[0])
         return moved if moved in _MOMENTS else None
-    if term.op in _OF_STRINGS:
-        return "string" if _is_of_string(term, type_of) else None
+    if term.op in _OF_STRINGS:  # of other types than a string without a collation they return another one
+        this = named_arguments(term.parts).get("this") or [""]
+        operands = [type_of(part) for part in term.parts if not isinstance(part, str)]
+        is_plain = all(type_ in _FLOATS or is_of_alike(type_) for type_ in operands)
+        return "string" if type_of(this[0]) == "string" and is_plain else None
     return None
 
 
@@ -171,10 +174,3 @@ def _function_type(name: str, named: Mapping[str, list[Part]], type_of: TypeOf) 
 
 def _merge_value_types(values: Iterable[Part], type_of: TypeOf) -> str | None:
     return common_type({type_of(value) for value in values if not is_null(value)})
-
-
-def _is_of_string(term: Term, type_of: TypeOf) -> bool:
-    """Return True for a function that takes a string here and has no operand with a collation."""
-    this = named_arguments(term.parts).get("this") or [""]
-    types = [type_of(part) for part in term.parts if not isinstance(part, str)]
-    return type_of(this[0]) == "string" and all(type_ in _FLOATS or is_of_alike(type_) for type_ in types)

@@ -73,7 +73,7 @@ class Restatements:
                 check_lease(tx, lease)
             tx.put(t.plans, [{**row, "created_at": tx.now()}], update=False)
             for table, timeline in sorted(forgets.items()):
-                change_timeline(tx, table, partial(_subtract_lost, timeline))
+                change_timeline(tx, table, partial(subtract_intervals, taken=timeline))
                 drop_contents(tx, table)
                 drop_passed_audits(tx, table)
 
@@ -96,7 +96,3 @@ class Restatements:
 
     def _load_snapshots(self, rows: Collection[Revision]) -> Mapping[str, Snapshot]:
         return self._snapshots.get_by_id({id for row in rows for id in row.snapshots.values()})
-
-
-def _subtract_lost(lost_time: Timeline, held_time: Timeline) -> Timeline:
-    return subtract_intervals(held_time, lost_time)

@@ -136,8 +136,10 @@ def _error_sentence(
         case "extra_forbidden" if key in LATER:
             return path, f"`{key}` is not supported yet.", ""
         case "extra_forbidden":
-            if elsewhere := _section_hint(kind, key):
-                return path, f"`{key}` is not a known key here.", elsewhere
+            sections = [".".join(path) for path, section in _list_sections(kind) if key in section.model_fields]
+            if 0 < len(sections) < 3:
+                hint = f"It belongs in {' or '.join(f'`{section}`' for section in sections)}."
+                return path, f"`{key}` is not a known key here.", hint
             return path, f"`{key}` is not a known key.", did_you_mean(key, _section_keys(kind, location[:-1]), most=12)
         case "model_type" | "dict_type" if text := UNSPACED.fullmatch(str(error["input"])):
             return path, f"`{text[0]}` is one word here.", f"Write a space after the colon: `{text[1]}: {text[2]}`."
@@ -180,12 +182,6 @@ def _section_keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[st
             if get_origin(fields[part].annotation) is dict:
                 next(parts, None)  # a name, such as a gateway's
     return [*getattr(section, "model_fields", {})]
-
-
-def _section_hint(kind: type[BaseModel], key: str) -> str:
-    """Return a hint with the sections that know a key, or '' if there are none or too many."""
-    sections = [".".join(path) for path, section in _list_sections(kind) if key in section.model_fields]
-    return f"It belongs in {' or '.join(f'`{path}`' for path in sections)}." if 0 < len(sections) < 3 else ""
 
 
 def _list_sections(

@@ -91,14 +91,10 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
             around = _collect_around(model.kind, source, options, defaults.around)
             body = query_body.read_body(source, below, scope, defaults.jinja, around, first[0])
             models.append(_apply_body(model, body, source, first[0]))
-            check_interval(models[-1], _reads_interval(models[-1]))
+            statements = models[-1].statements.around
+            texts = [text for statement in statements for text in (statement.head, statement.query)]
+            check_interval(models[-1], any(map(_INTERVAL.search, (models[-1].sql, *texts))))
     return tuple(models), audits
-
-
-def _reads_interval(model: Model) -> bool:
-    """Return True if a query or a statement reads the start or end of its interval; in doubt too."""
-    around = (text for statement in model.statements.around for text in (statement.head, statement.query))
-    return any(map(_INTERVAL.search, (model.sql, *around)))
 
 
 def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token) -> Model:

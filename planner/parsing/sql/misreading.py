@@ -130,7 +130,8 @@ def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
 
 def _list_words(tokens: Tokens) -> Iterator[str]:
     kinds, texts = [token.token_type for token in tokens], [token.text.upper() for token in tokens]
-    calls = [*_list_calls(tokens, kinds, texts)]
+    called = [i for i, name in enumerate(texts[:-1]) if name in _CALLS and kinds[i + 1] is TokenType.L_PAREN]
+    calls = [(texts[i], split_commas(tokens[i + 2 : closing(tokens, i + 1)])) for i in called]
     sized, crosses = _find_types_of_length(kinds), _find_joining_commas(kinds)
     index_by_id = {id(token): index for index, token in enumerate(tokens)} if calls else {}
     fields = {index_by_id[id(token)] for token in _field_names(calls)}
@@ -223,12 +224,6 @@ def _goes_without(kinds: Kinds, texts: Sequence[str], index: int) -> bool:
     if texts[index] not in _ORDER_WORDS:
         return False
     return any(pair in _ORDERS for pair in pairwise(texts[max(index - 1, 0) : index + 2]))
-
-
-def _list_calls(tokens: Tokens, kinds: Kinds, texts: Sequence[str]) -> Iterator[tuple[str, list[list[Token]]]]:
-    for index, name in enumerate(texts[:-1]):
-        if name in _CALLS and kinds[index + 1] is TokenType.L_PAREN:
-            yield name, split_commas(tokens[index + 2 : closing(tokens, index + 1)])
 
 
 def _list_dropped_arguments(calls: Calls) -> Iterator[Token]:

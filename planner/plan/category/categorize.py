@@ -7,7 +7,6 @@ from mergeplan.planner.fingerprint import Fingerprint, digest, encode_text
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model, PythonCode, Seed
 from mergeplan.planner.model.property import Facet
-from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import partition_text
 from mergeplan.planner.plan.category import reasons
 from mergeplan.planner.plan.category.reasons import SAME_QUERY, Causes
@@ -430,13 +429,10 @@ def _first_layout(model: Model) -> dict[str, str]:
     }
 
 
-def _harmless_statements(model: Model) -> tuple[tuple[Statement, ...], ...]:
-    statements = tuple(statement for statement in model.statements.pre_statements if statement.harmless)
-    return statements, model.statements.post_statements, model.statements.on_virtual_update
-
-
 def _metadata_settings(model: Model) -> dict[str, str]:
-    policy = model.policy
+    policy, statements = model.policy, model.statements
+    harmless = tuple(statement for statement in statements.pre_statements if statement.harmless)
+    listed = harmless, statements.post_statements, statements.on_virtual_update
     first = {
         "description": model.metadata.description,
         "column_descriptions": encode_text(model.metadata.column_descriptions),
@@ -457,7 +453,7 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "on_destructive_change": policy.on_destructive_change,
         "on_additive_change": policy.on_additive_change,
         "auto_restatement": f"{encode_text(policy.auto_restatement_cron)} {policy.auto_restatement_intervals}",
-        "statements": encode_text(listed) if any(listed := _harmless_statements(model)) else "",
+        "statements": encode_text(listed) if any(listed) else "",
     }
     later = {
         "contract": encode_text(model.columns) if model.checks.contract else "",

@@ -71,8 +71,11 @@ def _translate_subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
     (key,) = node.expressions
     if isinstance(key, exp.Slice):
         return _translate_slice(dialect, node.this, key.this, key.args.get("expression"), key.args.get("step"))
+    if node.args.get("offset") is not None and dialect != "bigquery":
+        return None  # `ELEMENT_AT`
     if node.args.get("offset") is not None:
-        return _subscript_by_offset(node) if dialect == "bigquery" else None  # `ELEMENT_AT`
+        index = _minus_one(key) if node.args["offset"] == 1 else key
+        return _build_call("GET", node.this, index) if node.args.get("safe") else _build_bracket(node.this, index)
     if key.is_string or node.this.is_type(exp.DType.MAP):
         return None  # the key of a map, or the field of a struct
     if dialect not in (*_NULL_OUTSIDE, *_ERROR_OUTSIDE, *_ARRAYS_ONLY):
@@ -83,13 +86,6 @@ def _translate_subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
     if dialect in _ARRAYS_ONLY:
         return _build_call("GET", node.this, _minus_one(index))
     return (_or_null if dialect in _NULL_OUTSIDE else _or_error)(node.this, index, is_array=is_array)
-
-
-def _subscript_by_offset(node: exp.Expr) -> exp.Expr:
-    (index,) = node.expressions
-    if node.args["offset"] == 1:
-        index = _minus_one(index)
-    return _build_call("GET", node.this, index) if node.args.get("safe") else _build_bracket(node.this, index)
 
 
 def _or_error(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Expr:

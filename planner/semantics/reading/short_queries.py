@@ -25,7 +25,9 @@ def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[T
     while index < len(tokens):
         behind = tokens[index + 1].token_type if index + 1 < len(tokens) else None
         if tokens[index].token_type is TokenType.PIPE_GT and behind in _SETS:
-            start = _operand_start(tokens, index + 2)
+            start = index + 2
+            start += start < len(tokens) and tokens[start].token_type in _QUANTIFIERS
+            start += 2 * ([token.text.upper() for token in tokens[start : start + 2]] == ["BY", "NAME"])
             out += tokens[index:start]
             if start < len(tokens) and tokens[start].token_type is not TokenType.L_PAREN:
                 end = operator_end(tokens, start)
@@ -43,13 +45,6 @@ def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[T
     return out
 
 
-def _operand_start(tokens: Sequence[Token], index: int) -> int:
-    if index < len(tokens) and tokens[index].token_type in _QUANTIFIERS:
-        index += 1
-    is_by_name = [token.text.upper() for token in tokens[index : index + 2]] == ["BY", "NAME"]
-    return index + 2 if is_by_name else index
-
-
 def _enclose_query(query: Sequence[Token]) -> Iterator[Token]:
     if query:
         yield build_token(TokenType.L_PAREN, "(", query[0])
@@ -61,7 +56,9 @@ def _begins_short_query(tokens: Sequence[Token], index: int) -> bool:
     token = tokens[index]
     if token.token_type is TokenType.VALUES:
         behind_ctes = index and tokens[0].token_type is TokenType.WITH and tokens[index - 1].text == ")"
-        return _begins_statement(tokens, index) or bool(behind_ctes and _begins_row(tokens, index + 1))
+        following = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+        begins_row = following in (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING)
+        return _begins_statement(tokens, index) or bool(behind_ctes and begins_row)
     if token.token_type is not TokenType.TABLE or index + 1 >= len(tokens):
         return False
     name, previous = tokens[index + 1], tokens[index - 1] if index else None
@@ -72,11 +69,6 @@ def _begins_short_query(tokens: Sequence[Token], index: int) -> bool:
     if previous.token_type is TokenType.L_PAREN:  # `f(TABLE t)` is an argument, and no query
         return index < 2 or tokens[index - 2].token_type not in (TokenType.VAR, TokenType.IDENTIFIER)
     return previous.token_type in (*_SETS, *_QUANTIFIERS, TokenType.R_PAREN)
-
-
-def _begins_row(tokens: Sequence[Token], index: int) -> bool:
-    kinds = (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING)
-    return index < len(tokens) and tokens[index].token_type in kinds
 
 
 def _begins_statement(tokens: Sequence[Token], index: int) -> bool:

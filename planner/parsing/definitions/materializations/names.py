@@ -106,7 +106,9 @@ def names_of(tree: ast.Module) -> Names:
     return Names(
         {name: path for name, path in imports.items() if name in once},
         {name: constant for name, constant in constants.items() if name in once},
-        frozenset(name for name in once if _is_logger(name, imports, constants)),
+        frozenset(
+            name for name in once if _call_name(constants.get(name)) in _MAKERS[:2] or imports.get(name) == "logging"
+        ),
         frozenset(bound),
     )
 
@@ -128,7 +130,3 @@ def _call_name(value: ast.expr | None) -> str:
         case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
             return name
     return ""
-
-
-def _is_logger(name: str, imports: Mapping[str, str], constants: Mapping[str, ast.expr]) -> bool:
-    return _call_name(constants.get(name)) in _MAKERS[:2] or imports.get(name) == "logging"
