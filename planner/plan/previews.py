@@ -41,24 +41,21 @@ def build_previews(
         if change is None or change.new is None:
             continue
         moved = [p for p in graph.parents[name] if shown[p] is not snapshots[p]]
+        keeps_all = change.category is Category.FORWARD_ONLY and change.shares is not None
         if not change.kind.is_stored:
             if moved:
                 versions = {p: shown[p].version for p in graph.parents[name]}
                 by_name[name] = _preview_view(change, versions, stage.naming)
                 whole |= {name} if whole.issuperset(moved) else set()
-        elif _keeps_all(change) and whole.issuperset(moved) and change.rule in KEEPING_ALL and change.keeps_rows:
+        elif keeps_all and whole.issuperset(moved) and change.rule in KEEPING_ALL and change.keeps_rows:
             by_name[name] = _copy_table(change, stage)
             whole.add(name)
-        elif _keeps_all(change) or (moved and change.shares is None):
+        elif keeps_all or (moved and change.shares is None):
             by_name[name] = _preview_table(change, stage)
         new = by_name[name].new
         assert new is not None
         shown[name] = new
     return shown, tuple(by_name[change.name] for change in changes)
-
-
-def _keeps_all(change: Change) -> bool:
-    return change.category is Category.FORWARD_ONLY and change.shares is not None
 
 
 def _preview_view(change: Change, versions: Mapping[str, str], naming: Naming) -> Change:

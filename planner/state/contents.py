@@ -95,7 +95,7 @@ class KnownContents(ProjectStore):
             tx.put(t.contents, [_whole_row(table, _INPUTS, inputs)])
 
     def load_pass(self, table: str, asked: str) -> str:
-        return self._load_whole(table, _pass_key(asked))
+        return self._load_whole(table, f"{_PASSED}{asked[:26]}")
 
     def _load_whole(self, table: str, columns: str) -> str:
         with self._database.reading() as tx:
@@ -106,7 +106,7 @@ class KnownContents(ProjectStore):
     def record_pass(self, table: str, asked: str, basis: str) -> None:
         """Store what a pass of an audit rests on, which must be found again for it to count."""
         with self._database.writing() as tx:
-            tx.put(t.contents, [_whole_row(table, _pass_key(asked), basis[:32])])
+            tx.put(t.contents, [_whole_row(table, f"{_PASSED}{asked[:26]}", basis[:32])])
 
     def forget(self, table: str, interval: Interval, *, lease: Lease) -> None:
         """Drop what is known of the interval, which is about to be written; LeaseHeld when the lease was lost."""
@@ -119,10 +119,6 @@ def is_lasting() -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions of the rows that are true in another database, too."""
     columns = t.contents.c.columns
     return columns.notin_(OF_THIS_MOMENT), columns.not_like(f"{_PASSED}%")
-
-
-def _pass_key(asked: str) -> str:
-    return f"{_PASSED}{asked[:26]}"
 
 
 def drop_contents(tx: Transaction, table: str, interval: Interval | None = None) -> None:

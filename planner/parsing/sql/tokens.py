@@ -36,6 +36,7 @@ MOST_BARE_QUERIES = 100  # `FROM SELECT`: sqlglot reads it, and ends the process
 UNEXPECTED = "Unexpected token"  # the end of sqlglot's description of a word that nothing can follow
 _DIALECT = re.compile(r"[(,]\s*dialect\s+(?:'([^']*)'|\"([^\"]*)\"|(\w+))", re.IGNORECASE)
 # how SQLMesh folds the case of names; Spark ignores case: names that differ by it alone are refused
+_QUERY_WORDS = (TokenType.FROM, TokenType.SELECT, TokenType.WITH)
 _FOLDS = ("lowercase", "uppercase", "case_insensitive", "case_insensitive_uppercase", "case_sensitive")
 
 Tokens = Sequence[Token]
@@ -265,7 +266,7 @@ def _check_size(source: SourceText, tokens: Tokens, what: str) -> None:
     if len(tokens) > MOST_TOKENS:
         hint = "Put the values into a table or a seed, or make several models of it."
         raise source.error(tokens[MOST_TOKENS], f"{what} has more than {MOST_TOKENS:,} words and signs.", hint)
-    bare = [second for one, second in pairwise(tokens) if one.token_type is TokenType.FROM and _begins_query(second)]
+    bare = [b for a, b in pairwise(tokens) if a.token_type is TokenType.FROM and b.token_type in _QUERY_WORDS]
     if len(bare) > MOST_BARE_QUERIES:
         hint = "Put a query that is used as a table in brackets."
         raise source.error(bare[0], f"`{bare[0].text}` cannot stand here.", hint)
@@ -311,7 +312,7 @@ def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None
     if any(isinstance(clause.this, exp.Query) and not isinstance(clause.this, exp.Subquery | exp.Values)
            for clause in tree.find_all(exp.From, exp.Join)):  # fmt: skip
         words = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
-        doubled = (second for one, second in pairwise(tokens) if one.token_type in words and _begins_query(second))
+        doubled = (b for a, b in pairwise(tokens) if a.token_type in words and b.token_type in _QUERY_WORDS)
         at = next(doubled, tokens[0])
         raise source.error(at, f"`{at.text}` cannot stand here.", "Put a query that is used as a table in brackets.")
     for node in tree.find_all(exp.Placeholder):
@@ -322,10 +323,6 @@ def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None
             hint = "Write `variant_get(v, '$.field', 'string')`, or `get_json_object(text, '$.field')`."
             raise source.error(at, "A field after `:` is not supported.", hint)
         raise source.error(at, f"The parameter `{at.text}` has no value here.", "Write a macro: `@name`.")
-
-
-def _begins_query(token: Token) -> bool:
-    return token.token_type in (TokenType.FROM, TokenType.SELECT, TokenType.WITH)
 
 
 def _describe_problem(details: dict[str, object]) -> str:

@@ -155,8 +155,8 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
     itself = exp.and_(exp.NullSafeEQ(this=since[0], expression=since[1]), exp.not_(changed.copy()))
     mark = side_column("source", MARK)
     ifs = [
-        exp.If(this=_mark_condition(mark, GONE), true=exp.true()),
-        exp.If(this=_mark_condition(mark, ENDS), true=changed),
+        exp.If(this=mark.copy().eq(exp.Literal.string(GONE)), true=exp.true()),
+        exp.If(this=mark.copy().eq(exp.Literal.string(ENDS)), true=changed),
     ]
     unended = exp.paren(exp.or_(_is_open_condition(made), never_condition(keys[0][1])))
     return MergeInto(
@@ -260,10 +260,6 @@ def _select_changes(builder: _Versions) -> exp.Select:
 
 def _is_open_condition(builder: _Versions) -> exp.Expr:
     return side_column("target", builder.history.valid_to).is_(exp.null())
-
-
-def _mark_condition(mark: exp.Expr, text_: str) -> exp.Expr:
-    return mark.copy().eq(exp.Literal.string(text_))
 
 
 def _join_versions(builder: _Versions) -> exp.Select:

@@ -93,7 +93,7 @@ def _snapshot_kind(node: DbtNode) -> DbtKind:
     if read is None:
         raise node.refusal(f"has the snapshot strategy `{strategy}`, which mergeplan does not know")
     kind, kind_settings = read(node)
-    keys, since = node.words("unique_key"), _snapshot_column(node, "updated_at")
+    keys, since = node.words("unique_key"), _updated_column(node)
     names = {**SNAPSHOT_NAMES, **dict(node.settings.get("snapshot_meta_column_names") or {})}
     names = {role: str(name or SNAPSHOT_NAMES[role]) for role, name in names.items() if role in SNAPSHOT_NAMES}
     added = [f"scd_id_name {quote_text(names['dbt_scd_id'])}", f"updated_at_name {quote_text(names['dbt_updated_at'])}"]
@@ -119,7 +119,7 @@ def _snapshot_kind(node: DbtNode) -> DbtKind:
 
 def _timestamp_kind(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     """Return the kind that begins a version if a row has a later time than the current version."""
-    if not (column := _snapshot_column(node, "updated_at")):
+    if not (column := _updated_column(node)):
         raise node.refusal("is a snapshot by `timestamp` and has no `updated_at`")
     return "SCD_TYPE_2_BY_TIME", (f"updated_at_name {quote_text(column)}",)
 
@@ -135,9 +135,9 @@ def _check_kind(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     return "SCD_TYPE_2_BY_COLUMN", (f"columns [{', '.join(name.key for name in names)}]",)
 
 
-def _snapshot_column(node: DbtNode, setting: str) -> str:
-    text = str(node.settings.get(setting) or "").strip()
-    return read_column(node, setting, text) if text else ""
+def _updated_column(node: DbtNode) -> str:
+    text = str(node.settings.get("updated_at") or "").strip()
+    return read_column(node, "updated_at", text) if text else ""
 
 
 def _hard_deletes(node: DbtNode) -> str:
