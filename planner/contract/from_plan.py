@@ -86,11 +86,8 @@ def diff_row(model: rows.ModelChange) -> DiffRow:
 
 def format_span(interval: Interval) -> Span:
     """Return a half-open interval, as days if it is made of whole days."""
-    form = (
-        "%Y-%m-%d"
-        if interval.start.time() == interval.end.time() == interval.start.min.time()
-        else "%Y-%m-%dT%H:%M:%SZ"
-    )
+    is_of_days = interval.start.time() == interval.end.time() == interval.start.min.time()
+    form = "%Y-%m-%d" if is_of_days else "%Y-%m-%dT%H:%M:%SZ"
     return interval.start.strftime(form), interval.end.strftime(form)
 
 

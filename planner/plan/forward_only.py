@@ -210,11 +210,9 @@ def _time_before(model: Model, held_time: Timeline, since: datetime | None) -> T
         return held_time if model.kind.is_order_dependent else ()  # FULL: it is computed whole, or not at all
     # the interval that contains the date is recomputed as a whole
     cut = model.cron.cut(since)
-    return (
-        subtract_intervals(held_time, (Interval(min(cut, held_time[-1].end), held_time[-1].end),))
-        if cut < held_time[-1].end
-        else held_time
-    )
+    if cut < held_time[-1].end:
+        return subtract_intervals(held_time, (Interval(min(cut, held_time[-1].end), held_time[-1].end),))
+    return held_time
 
 
 def include_inherited_rows(table_state: Loaded, changes: Iterable[Change]) -> Loaded:

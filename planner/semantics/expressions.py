@@ -216,11 +216,9 @@ class _Expression:
 
     def _build_term(self, node: exp.Expr) -> Value:
         parts = (*self._argument_parts(node), *node.meta.get(NAMES, ()))
-        return (
-            Term("aggregate", (_operation_name(node), *parts))
-            if spark_functions.folds_rows(node)
-            else Term(_operation_name(node), parts)
-        )
+        if spark_functions.folds_rows(node):
+            return Term("aggregate", (_operation_name(node), *parts))
+        return Term(_operation_name(node), parts)
 
     def _aggregate_with_clause(self, node: exp.Expr) -> Value:
         """Return an aggregate with FILTER or WITHIN GROUP, which refer to the ungrouped rows."""
@@ -278,11 +276,8 @@ class _Expression:
         if isinstance(argument, exp.Star) or (isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star)):
             if argument.args.get("except_") or argument.args.get("replace") or argument.args.get("except"):
                 raise Opaque("a star with exceptions inside a function")
-            alias_of_star = (
-                argument.args["table"].name.lower()
-                if isinstance(argument, exp.Column) and argument.args.get("table")
-                else None
-            )
+            has_alias = isinstance(argument, exp.Column) and argument.args.get("table")
+            alias_of_star = argument.args["table"].name.lower() if has_alias else None
             tables = [columns for alias, columns in self.scope.tables.items() if alias_of_star in (None, alias)]
             select = argument.find_ancestor(exp.Select)
             if not tables or (alias_of_star is None and len(tables) > 1) or (select and USING in select.meta):

@@ -154,11 +154,9 @@ def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
         (column.name, _digest_parts("kept", column.name, column.type)) for column in model.history_columns
     )
     types = tuple((column.name, normalize_type(column.type)) for column in model.history_columns)
-    return (
-        replace(meaning, columns=(*meaning.columns, *history_columns), types=(*meaning.types, *types))
-        if history_columns
-        else meaning
-    )
+    if history_columns:
+        return replace(meaning, columns=(*meaning.columns, *history_columns), types=(*meaning.types, *types))
+    return meaning
 
 
 def _merge_settings(model: Model) -> tuple[str, ...]:

@@ -92,8 +92,6 @@ def _needs_utc(model: Model) -> str:
     statements = model.statements.around
     texts = (model.sql, *(text for statement in statements for text in (statement.head, statement.query)))
     first_match = next((match for text in texts if (match := _BARE.search(text))), None)
-    return (
-        f"reads `{first_match[0]}`, which is in UTC without a time zone (unlike `_dt` and `_tstz`)"
-        if first_match
-        else ""
-    )
+    if first_match:
+        return f"reads `{first_match[0]}`, which is in UTC without a time zone (unlike `_dt` and `_tstz`)"
+    return ""

@@ -330,11 +330,8 @@ class Expander:
             pieces, end = self._expand_token(source_tokens, 0, [])
             if pieces is not None and end == len(source_tokens):
                 return [element for piece in pieces for element in _split_items(piece)] if len(pieces) == 1 else pieces
-        bound = (
-            self.bound.get(source_tokens[0].text.lower())
-            if len(source_tokens) == 1 and _is_name(source_tokens[0])
-            else None
-        )
+        is_name = len(source_tokens) == 1 and _is_name(source_tokens[0])
+        bound = self.bound.get(source_tokens[0].text.lower()) if is_name else None
         listed = _split_items(bound if bound is not None else source_tokens)
         return [self.run(element) for element in listed]
 

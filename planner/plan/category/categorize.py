@@ -184,12 +184,8 @@ def _digest_by_names(side: Side) -> TableDigest:
 def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
     if layout_settings(old.model) != layout_settings(new.model):
         return _layout_changed(old, new)
-    anew = (
-        "The new text over its inputs of today means the same as the old one over its own."
-        if edit.above
-        else SAME_QUERY
-    )
-    return Verdict(Category.EQUIVALENT, "same-query", anew)
+    anew = "The new text over its inputs of today means the same as the old one over its own."
+    return Verdict(Category.EQUIVALENT, "same-query", anew if edit.above else SAME_QUERY)
 
 
 def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool) -> Verdict:

@@ -133,11 +133,10 @@ def _decide_change(candidate: Candidate) -> Decision:
     if restatement and by_rule.category not in REBUILT:
         return _decide_restated(candidate, restatement)
     # A person overrules every rule, including a model's or a plan's request for forward-only.
-    verdict = (
-        overrides.apply_override(by_rule, override)
-        if override
-        else release_columns(candidate, verdicts.forward_only_verdict(candidate, by_rule))
-    )
+    if override:
+        verdict = overrides.apply_override(by_rule, override)
+    else:
+        verdict = release_columns(candidate, verdicts.forward_only_verdict(candidate, by_rule))
     if override and overrides.insists_on_breaking(by_rule, override):
         candidate = replace(candidate, fresh=assign_own_rows(candidate, override))
     if verdict.category is Category.FORWARD_ONLY:

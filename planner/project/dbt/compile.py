@@ -131,11 +131,9 @@ def target_catalog(reading: Folder, environment: Mapping[str, str], config: DbtC
     """Return the catalog of prod by a target of profiles.yml; '' if it names none or cannot be read."""
     with suppress(MergeplanError, OSError, UnicodeDecodeError):
         project_file = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
-        return (
-            _find_target(reading, project_file, config, environment).catalog
-            if isinstance(project_file.value, dict)
-            else ""
-        )
+        if isinstance(project_file.value, dict):
+            return _find_target(reading, project_file, config, environment).catalog
+        return ""
     return ""
 
 

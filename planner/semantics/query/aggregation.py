@@ -159,11 +159,9 @@ def group_keys(
 def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
     if isinstance(node, (*_SETS, exp.Tuple)):
         members = [_grouping_set(reader, member, scope) for member in node.expressions]
-        return (
-            Term("Tuple", tuple(members))
-            if isinstance(node, exp.Tuple)
-            else _expand_grouping_sets(type(node).__name__, members)
-        )
+        if isinstance(node, exp.Tuple):
+            return Term("Tuple", tuple(members))
+        return _expand_grouping_sets(type(node).__name__, members)
     if isinstance(node, exp.Paren):
         return Term("Tuple", (_grouping_set(reader, node.this, scope),))
     return reader.value(node, scope)

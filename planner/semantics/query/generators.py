@@ -23,11 +23,9 @@ _EXPLODING = {  # name -> the operation, and whether it has a column with positi
 def read_generator(
     reader: Reader, output: exp.Expr, scope: Scope, block: Block, lift: Grouping | None
 ) -> tuple[Block, dict[str, Value]]:
-    names = (
-        [alias.name.lower() for alias in output.expressions]
-        if isinstance(output, exp.Aliases)
-        else [output.alias_or_name.lower()]
-    )
+    names = [output.alias_or_name.lower()]
+    if isinstance(output, exp.Aliases):
+        names = [alias.name.lower() for alias in output.expressions]
     call, columns = call_of(reader, output.this, scope, names)
     if lift:
         call = as_value(lift.lift_value(call)) if call else None

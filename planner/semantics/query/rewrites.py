@@ -239,11 +239,9 @@ def ungroup_predicate(group: Group, predicate: Value) -> Value | None:
     one, two = sides
     assert isinstance(one, (Term, Ref))
     assert isinstance(two, (Term, Ref))
-    return (
-        None
-        if any(not isinstance(s, str) and group in s.free for s in sides if s is not keys[0])
-        else build_comparison("EQ", one, two)
-    )
+    if any(not isinstance(s, str) and group in s.free for s in sides if s is not keys[0]):
+        return None
+    return build_comparison("EQ", one, two)
 
 
 def _value_parts(value: Value) -> list[Value]:

@@ -49,11 +49,9 @@ class _Versions:
     @property
     def change_time(self) -> exp.Expr:
         """The time at which a matched row changed to another version: its own update time, or the time of the run."""
-        return (
-            cast_value(side_column("source", self.history.updated_at), self.history.type)
-            if self.is_by_time
-            else self.now
-        )
+        if self.is_by_time:
+            return cast_value(side_column("source", self.history.updated_at), self.history.type)
+        return self.now
 
     def boundary(self, moment: exp.Expr) -> exp.Expr:
         """Return the end of the version in force that `moment` ends, with which the next one begins."""

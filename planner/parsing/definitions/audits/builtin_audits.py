@@ -157,11 +157,9 @@ def _sequential_values(arguments: Arguments) -> str:
 def _mutually_exclusive_ranges(arguments: Arguments) -> str:
     low, high = _read_column(arguments, "lower_bound_column"), _read_column(arguments, "upper_bound_column")
     partition_clause = arguments.get("partition_clause")
-    parts = (
-        ""
-        if partition_clause is None or partition_clause.sql().lower() in ("false", "null")
-        else ", ".join(_list_items(partition_clause))
-    )
+    parts = ""
+    if partition_clause is not None and partition_clause.sql().lower() not in ("false", "null"):
+        parts = ", ".join(_list_items(partition_clause))
     within = f"PARTITION BY {parts} " if parts else ""
     shown = f"{parts}, " if parts else ""
     ranges = (
