@@ -60,11 +60,8 @@ def graph_of(models: Mapping[str, Model]) -> Graph:
         start = cycle.index(min(cycle[:-1]))
         cycle = cycle[start:-1] + cycle[:start]
         model = models[cycle[0]]
-        raise ProjectError(
-            f"Models depend on each other in a cycle: {' -> '.join([*cycle, cycle[0]])}.",
-            place=model.place,
-            hint="Remove one of these references.",
-        ) from None
+        message = f"Models depend on each other in a cycle: {' -> '.join([*cycle, cycle[0]])}."
+        raise ProjectError(message, place=model.place, hint="Remove one of these references.") from None
     return graph
 
 

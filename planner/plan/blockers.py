@@ -30,11 +30,9 @@ def find_column_problem(
         message = f"`{model.name}` reads `{column}`, which this change removes from `{incomplete}`."
         return Blocker(message, place)
     parents = ", ".join(f"`{p}`" for p in graph.parents[model.name]) or "any table it reads"
-    return ProjectError(
-        f"`{model.name}` reads the column `{column}`, which is not in {parents}.",
-        place=place,
-        hint=did_you_mean(column, known_columns, most=12) or "Name a column that is there.",
-    )
+    hint = did_you_mean(column, known_columns, most=12) or "Name a column that is there."
+    message = f"`{model.name}` reads the column `{column}`, which is not in {parents}."
+    return ProjectError(message, place=place, hint=hint)
 
 
 def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:

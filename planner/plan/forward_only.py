@@ -171,12 +171,8 @@ def apply_forward_only(
         )
     else:
         return rule_verdict
-    return Verdict(
-        Category.FORWARD_ONLY,
-        rule,
-        f"{cause}: {_rows_kept(new, request.since)}. {rule_verdict.reason}",
-        rule_verdict.columns,
-    )
+    reason = f"{cause}: {_rows_kept(new, request.since)}. {rule_verdict.reason}"
+    return Verdict(Category.FORWARD_ONLY, rule, reason, rule_verdict.columns)
 
 
 def _rows_kept(model: Model, since: datetime | None) -> str:

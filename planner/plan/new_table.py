@@ -26,11 +26,8 @@ from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_versio
 
 def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Analysis:
     above = {name: parent.snapshot.as_parent for name, parent in parents.items()}
-    shape, began, old = (
-        shape_of(model, above, inputs.shapes),
-        table_time(inputs.graph, model),
-        inputs.base.get(model.name),
-    )
+    shape, old = shape_of(model, above, inputs.shapes), inputs.base.get(model.name)
+    began = table_time(inputs.graph, model)
     if old is not None and shape is not None and old.meaning is not None and shape.relies != old.meaning.relies:
         # Its table stays the same when an audit of a parent comes or goes: a model that means the same as
         # before is judged by the keys of that time. Recomputed, it is judged by those of today.

@@ -115,11 +115,9 @@ def schedule_changes(
         elif snapshot.kind.is_stored:
             end = _table_end(snapshot, change, table_state, window, bound)
             needed = _find_needed_time(graph, snapshot.model, end, window) if builds else ()
-            held_end = (
-                end
-                if builds
-                else contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
-            )
+            held_end = end
+            if not builds:
+                held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             frontiers.record_end(name, held_end)
         if change is not None and builds:
             begin = whole_start(graph, snapshot.model, window)

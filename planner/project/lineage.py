@@ -157,11 +157,8 @@ def lineage_of(
     if column is not None and followed_model.columns is not None and column not in followed_model.columns:
         raise RequestError(f"`{model}` has no column `{column}`.", hint=did_you_mean(column, followed_model.columns))
     starts = _start_nodes(model, column, followed_model, downstream=downstream)
-    edges = _walk_edges(
-        starts,
-        (edge for name in graph.order if name in related_models for edge in followed[name].edges),
-        downstream=downstream,
-    )
+    related = (edge for name in graph.order if name in related_models for edge in followed[name].edges)
+    edges = _walk_edges(starts, related, downstream=downstream)
     lost = sorted({edge.target.model for edge in edges if edge.how is How.EVERY_COLUMN})
     return Lineage(model, column, downstream, starts, edges, tuple((name, followed[name].why_not) for name in lost))
 

@@ -142,16 +142,8 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     every = {name: Reads(every=True) for name in parents}
     unresolved = shape.unresolved if by_rules else None
     obstacle = shape.obstacle if by_rules and not model.written.misread else ""
-    text_shape = Shape(
-        shape.known,
-        text,
-        shape.columns,
-        reads=every,
-        unresolved=unresolved,
-        named=shape.named,
-        obstacle=obstacle,
-        source=shape.source,
-    )
+    text_shape = Shape(shape.known, text, shape.columns, reads=every, unresolved=unresolved)
+    text_shape = replace(text_shape, named=shape.named, obstacle=obstacle, source=shape.source)
     if own_parent or model.written.misread or model.statements.shaping:
         return text_shape
     return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch)
@@ -243,18 +235,8 @@ def follow_itself(shape: Shape, name: str) -> Shape:
     rows = expand_own_columns(own_reads, own_reads.rows)
     reads = {parent: _expand_reads(read, own_reads, rows) for parent, read in shape.reads.items() if parent != name}
     closed_digest = close_over_itself(shape.own, own_reads) if shape.own else None
-    return replace(
-        shape,
-        itself=own_reads,
-        own=closed_digest,
-        reads=reads,
-        volatile_rows=True,
-        bounded={},
-        day=None,
-        keys=(),
-        way=(),
-        has_order=False,
-    )
+    closed = replace(shape, itself=own_reads, own=closed_digest, reads=reads, volatile_rows=True)
+    return replace(closed, bounded={}, day=None, keys=(), way=(), has_order=False)
 
 
 def _expand_reads(read: Reads, own: Reads, rows: frozenset[str]) -> Reads:

@@ -112,16 +112,8 @@ def _without_common(old: Environment, new: Environment) -> tuple[Environment, En
 def _build_view(snapshot: Snapshot, name: str) -> View:
     model = snapshot.model
     stored, columns = snapshot.kind.is_stored, model.metadata.column_descriptions
-    return View(
-        model.name,
-        name,
-        snapshot.table,
-        model.metadata.description,
-        columns,
-        model.virtual_properties,
-        stored,
-        model.statements.on_virtual_update,
-    )
+    description, properties, swaps = model.metadata.description, model.virtual_properties, model.statements
+    return View(model.name, name, snapshot.table, description, columns, properties, stored, swaps.on_virtual_update)
 
 
 def view_changes(old: Environment, new: Environment) -> ViewChanges:

@@ -169,8 +169,5 @@ def _as_named(model: Model) -> Model:
         for statements in (model.statements.pre_statements, model.statements.post_statements)
     )
     text = "" if SESSION_CATALOG in model.written.text.lower() else model.written.text
-    return replace(
-        model,
-        written=replace(model.written, text=text),
-        statements=replace(model.statements, pre_statements=pre_statements, post_statements=post_statements),
-    )
+    statements = replace(model.statements, pre_statements=pre_statements, post_statements=post_statements)
+    return replace(model, written=replace(model.written, text=text), statements=statements)

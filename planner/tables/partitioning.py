@@ -43,11 +43,9 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     types = {column.name: column.type for column in columns}
     if history is not None and since and types.get(since) != history.type:
         message = f"`updated_at` of the snapshot {model.name} is `{since}`, of type {types.get(since)}."
-        hint = (
-            f"State it in the snapshot's YAML: `columns: [{{name: {since}, data_type: {types.get(since)}}}]`."
-            if types.get(since) in TIMES
-            else f"Cast it to one of {', '.join(TIMES)}."
-        )
+        hint = f"Cast it to one of {', '.join(TIMES)}."
+        if types.get(since) in TIMES:
+            hint = f"State it in the snapshot's YAML: `columns: [{{name: {since}, data_type: {types.get(since)}}}]`."
         raise ProjectError(message, place=model.place, hint=hint)
     parts_of(model, (*columns, *model.history_columns))
 

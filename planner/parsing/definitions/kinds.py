@@ -126,7 +126,7 @@ def _apply_seed(model: Model, kind_prop: Property, options: dict[str, Property])
     if "path" not in options:
         raise kind_prop.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
     csv = options.get("csv_settings")
-    pairs = read_properties(csv.source, bracket_tokens(csv)) if csv else ()
+    pairs = read_properties(csv.source, bracket_tokens(csv)) if csv else []
     csv_settings = read_settings(pairs, _CSV_KEYS, _CSV_LATER, "csv_settings") if csv else {}
     for key in ("delimiter", "quotechar"):
         if key in csv_settings and len(_csv_character(csv_settings[key])) != 1:

@@ -89,11 +89,8 @@ def read_properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = 
 def word(prop: Property) -> str:
     """Return a single word or quoted string; raise ProjectError for more."""
     if len(prop.value) > 1 and not all(token.token_type is TokenType.STRING for token in prop.value):
-        raise prop.error(
-            f"`{prop.value[1].text}` is not expected in the value of `{prop.key}`.",
-            "Is a comma missing before it?",
-            prop.value[1],
-        )
+        message = f"`{prop.value[1].text}` is not expected in the value of `{prop.key}`."
+        raise prop.error(message, "Is a comma missing before it?", prop.value[1])
     return prop.text
 
 

@@ -104,12 +104,8 @@ def validate_section(kind: type[M], document: Document, value: object) -> M:
         return kind.model_validate(value)
     except ValidationError as error:
         problems = {_error_sentence(document, kind, detail) for detail in _without_followers(error)}
-        errors = tuple(
-            document.error(path, message, hint)
-            for path, message, hint in sorted(
-                problems, key=lambda problem: (document.place(problem[0]).line, problem[1])
-            )
-        )
+        ordered = sorted(problems, key=lambda problem: (document.place(problem[0]).line, problem[1]))
+        errors = tuple(document.error(path, message, hint) for path, message, hint in ordered)
         raise errors[0] if len(errors) == 1 else ProjectErrors(errors) from None
 
 

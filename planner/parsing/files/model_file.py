@@ -100,11 +100,8 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
 def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token) -> Model:
     if body.query is not None and not model.kind.has_query:
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
-    model = replace(
-        model,
-        statements=Statements(body.pre_statements, body.post_statements, body.on_virtual_update),
-        depends_on=tuple(sorted({*model.depends_on, *body.reads})),
-    )
+    statements = Statements(body.pre_statements, body.post_statements, body.on_virtual_update)
+    model = replace(model, statements=statements, depends_on=tuple(sorted({*model.depends_on, *body.reads})))
     if model.name in body.reads:
         message = f"A statement of `{model.name}` reads `{model.name}`: only its query can."
         raise ProjectError(message, place=model.locate(model.name))

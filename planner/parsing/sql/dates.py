@@ -28,11 +28,8 @@ def parse_instant(text: str, now: datetime) -> datetime:
         return _subtract_units(int(match[1]), match[2], now.astimezone(UTC), midnight)
     try:
         # a long run of digits is epoch milliseconds, as in SQLMesh
-        read = (
-            datetime.fromtimestamp(int(words) / 1000, UTC)
-            if re.fullmatch(r"\d{10,14}", words)
-            else datetime.fromisoformat(words.upper())
-        )
+        is_epoch = re.fullmatch(r"\d{10,14}", words)
+        read = datetime.fromtimestamp(int(words) / 1000, UTC) if is_epoch else datetime.fromisoformat(words.upper())
     except (ValueError, OverflowError, OSError):
         raise ValueError(f"`{text}` is not a date. {_EXAMPLES}") from None
     return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)

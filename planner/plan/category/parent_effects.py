@@ -108,9 +108,5 @@ def _may_be_the_same(parent: Decision) -> bool:
 
 def _as_it_was(old: TableDigest, new: TableDigest) -> TableDigest:
     """Return what readers see of a model whose change is called non-breaking: existing columns look as before."""
-    return TableDigest(
-        old.rows,
-        {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()},
-        old.order,
-        new.placed,
-    )
+    columns = {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()}
+    return TableDigest(old.rows, columns, old.order, new.placed)

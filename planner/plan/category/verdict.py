@@ -101,14 +101,8 @@ def forward_only_verdict(candidate: Candidate, rule_verdict: Verdict) -> Verdict
     if rule_verdict.category not in REBUILT:
         return rule_verdict
     forward_only_parents = () if candidate.edited else _forward_only_parents(candidate)
-    return apply_forward_only(
-        rule_verdict,
-        candidate.old.model,
-        candidate.model,
-        candidate.edited,
-        forward_only_parents,
-        candidate.inputs.forward,
-    )
+    old, new = candidate.old.model, candidate.model
+    return apply_forward_only(rule_verdict, old, new, candidate.edited, forward_only_parents, candidate.inputs.forward)
 
 
 def build_change(candidate: Candidate, new: Snapshot, rule_verdict: Verdict, *, is_recomputed: bool) -> Change:

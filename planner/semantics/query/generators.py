@@ -71,9 +71,6 @@ def apply_generator(
 def without_volatility(value: Value) -> Value:
     """Return the value as deterministic; an unknown function is assumed to make the same number of rows each time."""
     if isinstance(value, Term):
-        return replace(
-            value,
-            parts=tuple(without_volatility(p) if isinstance(p, (Term, Ref)) else p for p in value.parts),
-            own_volatile=False,
-        )
+        parts = tuple(without_volatility(p) if isinstance(p, (Term, Ref)) else p for p in value.parts)
+        return replace(value, parts=parts, own_volatile=False)
     return value

@@ -99,11 +99,8 @@ def push_filter(block: Block, scope: Scope) -> tuple[Block, Scope]:
     branches = []
     for branch in union.branches:
         where = [_move_to_branch(predicate, union, branch) for predicate in block.where]
-        branches.append(
-            replace(
-                branch, block=branch.block.add_predicates([predicate for predicate in where if predicate is not None])
-            )
-        )
+        predicates = [predicate for predicate in where if predicate is not None]
+        branches.append(replace(branch, block=branch.block.add_predicates(predicates)))
         if None in where:
             return block, scope
     # A source is immutable and compared by identity, so every column has to be moved to the new union.

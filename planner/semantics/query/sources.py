@@ -397,11 +397,8 @@ class Compound(Source):
         for relation in self.relations:
             # The outputs of set operations have the names of the first query; those of PIVOT contain column names.
             titles = relation.columns if self.op not in ("EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL") else ()
-            wholes.append(
-                digests.hash_texts(
-                    digests.block(relation.block, names), *columns_of(relation, digests, names), "named", *titles
-                )
-            )
+            block, columns = digests.block(relation.block, names), columns_of(relation, digests, names)
+            wholes.append(digests.hash_texts(block, *columns, "named", *titles))
         arguments = [digests.part(value, self._names_inside(digests, names)) for value in self.arguments]
         if self.op.startswith("INTERSECT"):  # commutative, unlike EXCEPT
             wholes.sort()

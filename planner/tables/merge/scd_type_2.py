@@ -84,12 +84,8 @@ class _Versions:
             (side_column("source", name), side_column("target", name))
             for name in self.history.columns or self.batch.names
         )
-        return exp.or_(
-            *(
-                exp.not_(exp.NullSafeEQ(this=source_value, expression=target_value))
-                for source_value, target_value in pairs
-            )
-        )
+        equal = (exp.NullSafeEQ(this=source_value, expression=target_value) for source_value, target_value in pairs)
+        return exp.or_(*map(exp.not_, equal))
 
     @property
     def validity_columns(self) -> tuple[Column, Column]:
@@ -249,11 +245,8 @@ def _select_changes(builder: _Versions) -> exp.Select:
     rows = _explode_versions(versions).from_(in_force.subquery("target"))
     kind = "full outer" if builder.history.invalidates_deleted else "right"
     rows = rows.join("source", on=exp.and_(*key_conditions(builder.batch)), join_type=kind)
-    return rows.join(
-        _keys_without_version(builder).subquery("gone"),
-        on=exp.and_(*key_conditions(builder.batch, "gone")),
-        join_type="left",
-    )
+    gone = _keys_without_version(builder).subquery("gone")
+    return rows.join(gone, on=exp.and_(*key_conditions(builder.batch, "gone")), join_type="left")
 
 
 def _is_open_condition(builder: _Versions) -> exp.Expr:
@@ -265,11 +258,8 @@ def _join_versions(builder: _Versions) -> exp.Select:
     new = exp.Case(ifs=[exp.If(this=builder.begins, true=_new_version(builder))])
     on = exp.and_(*key_conditions(builder.batch), _is_open_condition(builder))
     rows = _explode_versions([old, new]).from_("target").join("source", on=on, join_type="full outer")
-    return rows.join(
-        _keys_without_version(builder).subquery("gone"),
-        on=exp.and_(*key_conditions(builder.batch, "gone")),
-        join_type="left",
-    )
+    gone = _keys_without_version(builder).subquery("gone")
+    return rows.join(gone, on=exp.and_(*key_conditions(builder.batch, "gone")), join_type="left")
 
 
 def _old_version(builder: _Versions) -> exp.Expr:
@@ -277,19 +267,11 @@ def _old_version(builder: _Versions) -> exp.Expr:
         side_column("target", builder.history.valid_from),
         side_column("target", builder.history.valid_to),
     )
-    ifs = [
-        exp.If(
-            this=exp.and_(exp.not_(absent_condition("source")), builder.is_new_version),
-            true=builder.boundary(builder.change_time),
-        )
-    ]
+    is_new = exp.and_(exp.not_(absent_condition("source")), builder.is_new_version)
+    ifs = [exp.If(this=is_new, true=builder.boundary(builder.change_time))]
     if builder.history.invalidates_deleted:
-        ifs.append(
-            exp.If(
-                this=exp.and_(absent_condition("source"), valid_to.copy().is_(exp.null())),
-                true=builder.boundary(builder.now),
-            )
-        )
+        is_gone = exp.and_(absent_condition("source"), valid_to.copy().is_(exp.null()))
+        ifs.append(exp.If(this=is_gone, true=builder.boundary(builder.now)))
     return builder.row("target", valid_from, exp.Case(ifs=ifs, default=valid_to))
 
 
