@@ -96,10 +96,8 @@ class _Selector:
         prefix, colon, argument = word.partition(":")
         # `tag:+x` is an older spelling
         up, down = word.startswith("+") or argument.startswith("+"), word.endswith("+")
-        prefix, core = (
-            prefix.removeprefix("+").lower(),
-            (argument if colon else word).removeprefix("+").removesuffix("+"),
-        )
+        prefix = prefix.removeprefix("+").lower()
+        core = (argument if colon else word).removeprefix("+").removesuffix("+")
         if colon and prefix not in ("tag", "git"):
             raise self._selector_error(f"`{prefix}:` is not known")
         if prefix == "git" and colon:

@@ -158,17 +158,13 @@ def apply_forward_only(
     if rule_verdict.rule == "layout-changed" or (why_not(old, new) and not (request.every and new.kind.is_seed)):
         return rule_verdict
     if new.policy.forward_only and new.kind.is_stored:
-        rule, cause = (
-            "forward-only-model",
-            ("It is incremental in dbt" if new.written.dbt_text else "Its kind is `forward_only`"),
-        )
+        rule = "forward-only-model"
+        cause = "It is incremental in dbt" if new.written.dbt_text else "Its kind is `forward_only`"
     elif was_edited and request.every:
         rule, cause = "forward-only-plan", "The plan is forward-only"
     elif forward_only_parents:
-        rule, cause = (
-            "reads-forward-only",
-            f"Only forward-only changes touch it (of {', '.join(f'`{name}`' for name in forward_only_parents)})",
-        )
+        rule = "reads-forward-only"
+        cause = f"Only forward-only changes touch it (of {', '.join(f'`{name}`' for name in forward_only_parents)})"
     else:
         return rule_verdict
     reason = f"{cause}: {_rows_kept(new, request.since)}. {rule_verdict.reason}"

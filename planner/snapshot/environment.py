@@ -89,10 +89,8 @@ def parse_environment_name(name: str) -> str:
     lowered = name.strip().lower()
     if not NAME.fullmatch(lowered):
         shown = name[:80] if name.isprintable() else ascii(name[:80])
-        raise RequestError(
-            f"`{shown}` cannot name an environment.",
-            hint="Use 1 to 64 letters, digits and underscores, for example `dev`.",
-        )
+        message = f"`{shown}` cannot name an environment."
+        raise RequestError(message, hint="Use 1 to 64 letters, digits and underscores, for example `dev`.")
     return lowered
 
 

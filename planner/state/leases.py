@@ -88,10 +88,8 @@ class Leases(ProjectStore):
                 return taken
             remaining_seconds = deadline - time.monotonic()
             if remaining_seconds <= 0:
-                raise LeaseHeld(
-                    f"`{name}` is being changed by {taken.holder} since {taken.since:%Y-%m-%d %H:%M:%S} UTC.",
-                    hint="Wait for it to end, or cancel it.",
-                )
+                message = f"`{name}` is being changed by {taken.holder} since {taken.since:%Y-%m-%d %H:%M:%S} UTC."
+                raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
             time.sleep(min(POLL_SECONDS, remaining_seconds))
 
     def _take_lease(self, name: str, holder: str, ttl: float) -> Lease | Holder:

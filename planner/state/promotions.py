@@ -151,10 +151,8 @@ def _check_base(tx: Transaction, old: Environment) -> None:
     row = tx.execute(tx.select(t.environments).where(t.environments.c.name == old.name)).one_or_none()
     revision = row.revision if row else 0
     if revision != old.revision or tx.execute(unfinished).first():
-        raise PlanMoved(
-            f"`{old.name}` is at revision {revision}, and this plan was made for revision {old.revision}.",
-            hint="Plan again.",
-        )
+        message = f"`{old.name}` is at revision {revision}, and this plan was made for revision {old.revision}."
+        raise PlanMoved(message, hint="Plan again.")
 
 
 def _check_view_names(tx: Transaction, environments: Environments, old: Environment, new: Environment) -> None:

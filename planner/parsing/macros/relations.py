@@ -27,10 +27,8 @@ def expand_star(room: Expander, call: Invocation) -> list[Piece]:
         if key in arguments
         for column_tokens in room.items(arguments[key])
     }
-    prefix, suffix = (
-        text_argument(room, call, arguments, "prefix", ""),
-        text_argument(room, call, arguments, "suffix", ""),
-    )
+    prefix = text_argument(room, call, arguments, "prefix", "")
+    suffix = text_argument(room, call, arguments, "suffix", "")
     quoted = flag_argument(room, call, arguments, "quote_identifiers", True)
     columns = {name: type_ for name, type_ in _relation_columns(room, call, relation).items() if name not in left_out}
     outputs = []

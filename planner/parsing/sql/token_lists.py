@@ -51,20 +51,16 @@ def value_tokens(value: Variable, dialect: str, first: Token, last: Token) -> Pi
         number = [make_token(TokenType.NUMBER, repr(abs(value)), first, last)]
         if value >= 0:
             return number
-        opening, closing = (
-            make_token(TokenType.L_PAREN, "(", first, last),
-            make_token(TokenType.R_PAREN, ")", first, last),
-        )
+        opening = make_token(TokenType.L_PAREN, "(", first, last)
+        closing = make_token(TokenType.R_PAREN, ")", first, last)
         return [opening, make_token(TokenType.DASH, "-", first, last), *number, closing]
     return tokens_of(_literal_tree(value).sql(dialect), dialect, first, last)
 
 
 def _literal_tree(value: Variable) -> exp.Expr:
     if isinstance(value, Mapping):
-        keys, values = (
-            [_literal_tree(str(key)) for key in value],
-            [_literal_tree(element) for element in value.values()],
-        )
+        keys = [_literal_tree(str(key)) for key in value]
+        values = [_literal_tree(element) for element in value.values()]
         return exp.Map(keys=exp.Array(expressions=keys), values=exp.Array(expressions=values))
     if isinstance(value, tuple | list):
         return exp.Array(expressions=[_literal_tree(element) for element in value])

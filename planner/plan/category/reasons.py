@@ -120,10 +120,8 @@ def no_change_reason(shape: Shape | None, causes: Causes) -> tuple[str, str]:
         return "reads-nothing-changed", sentence(" and ".join(facts))
     if causes.overridden:
         chosen = sorted(causes.overridden)
-        return (
-            "parents-unchanged",
-            f"{format_names(chosen)} {_is_or_are(chosen)} categorized as non-breaking, so it keeps its table.",
-        )
+        reason = f"{format_names(chosen)} {_is_or_are(chosen)} categorized as non-breaking, so it keeps its table."
+        return "parents-unchanged", reason
     return "parents-unchanged", "Its inputs hold the same rows as before."
 
 
@@ -154,10 +152,8 @@ def columns_read(reads: Reads) -> frozenset[str]:
 def _rows_of_parents(causes: Causes) -> tuple[str, str] | None:
     every = [parent for parent in causes.parents_with_effect if causes.effects[parent].every]
     if added := [parent for parent in every if parent in causes.added]:
-        return (
-            "reads-changed-rows",
-            f"{format_names(added)} {_is_or_are(added)} added as {'a model' if len(added) == 1 else 'models'}.",
-        )
+        reason = f"{format_names(added)} {_is_or_are(added)} added as {'a model' if len(added) == 1 else 'models'}."
+        return "reads-changed-rows", reason
     return ("reads-changed-rows", f"The rows of {format_names(every)} change.") if every else None
 
 
@@ -170,10 +166,8 @@ def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] 
             unknown = f"The columns that it reads of `{parent}` are not known, so all of them count"
             return "reads-every-column", f"{unknown}; `{parent}` {effect_verbs(effect) or 'changes'}."
         if hit := changed & reads.rows:
-            return (
-                "reads-changed-column",
-                f"{format_names(sorted(hit), owner=parent)} changed, and its rows depend on that.",
-            )
+            reason = f"{format_names(sorted(hit), owner=parent)} changed, and its rows depend on that."
+            return "reads-changed-column", reason
         hits += [f"{parent}.{column}" for column in sorted(changed & columns_read(reads))]
     return ("reads-changed-column", f"Reads {format_names(hits)}, which changed.") if hits else None
 
@@ -181,10 +175,8 @@ def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] 
 def _keys_of_parents(before: Shape | None, after: Shape | None) -> tuple[str, str] | None:
     old_keys, new_keys = ({*shape.relies} if shape else set() for shape in (before, after))
     if parents := sorted({parent for parent, _ in old_keys ^ new_keys}):
-        return (
-            "reads-changed-rows",
-            f"The keys of {format_names(parents)} changed, and which rows it takes may depend on them.",
-        )
+        reason = f"The keys of {format_names(parents)} changed, and which rows it takes may depend on them."
+        return "reads-changed-rows", reason
     return None
 
 
@@ -193,10 +185,8 @@ def _start_or_order(causes: Causes) -> tuple[str, str] | None:
         return "starts-elsewhere", "Its first day, which it takes from what it reads, is another one now."
     if ordered := [parent for parent in causes.parents_with_effect if causes.effects[parent].order]:
         order = "their rows in another order" if len(ordered) > 1 else "its rows in another order"
-        return (
-            "reads-changed-order",
-            f"{format_names(ordered)} may return {order}, and what is taken of them depends on that.",
-        )
+        reason = f"{format_names(ordered)} may return {order}, and what is taken of them depends on that."
+        return "reads-changed-order", reason
     return None
 
 
@@ -208,16 +198,12 @@ def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: 
         )
         if added := sorted(effect.added & new_columns):
             phrase = "Its `*` now includes" if starred else "By its names it now reads"
-            return (
-                "reads-changed-column",
-                f"{phrase} {format_names(added, owner=parent)}, which {_is_or_are(added)} added.",
-            )
+            reason = f"{phrase} {format_names(added, owner=parent)}, which {_is_or_are(added)} added."
+            return "reads-changed-column", reason
         if removed := sorted(effect.removed & old_columns):
             phrase = "Its `*` no longer includes" if starred else "By its names it read"
-            return (
-                "reads-changed-column",
-                f"{phrase} {format_names(removed, owner=parent)}, which {_is_or_are(removed)} removed.",
-            )
+            reason = f"{phrase} {format_names(removed, owner=parent)}, which {_is_or_are(removed)} removed."
+            return "reads-changed-column", reason
     if reordered := sorted(parent for parent in causes.reordered if has_star_over(sql, parent)):
         order = f"The columns of {format_names(reordered)} have another order"
         return "reads-reordered-columns", f"{order}, and its `*` takes them in that order."

@@ -37,10 +37,8 @@ class FromClause(ABC):
         """Return the relation of a query, with these CTEs in scope."""
 
     def _read_from(self, node: exp.Select, outer: Scope | None) -> tuple[Block, Scope]:
-        block, scope = (
-            Block(),
-            Scope(outer=outer, provenance=RowProvenance(node, self._ctes, outer.provenance if outer else None)),
-        )
+        block = Block()
+        scope = Scope(outer=outer, provenance=RowProvenance(node, self._ctes, outer.provenance if outer else None))
         clause = node.args.get("from_")
         if clause is not None:
             alias, relation = self._read_item(clause.this, scope)

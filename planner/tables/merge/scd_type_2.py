@@ -263,10 +263,8 @@ def _join_versions(builder: _Versions) -> exp.Select:
 
 
 def _old_version(builder: _Versions) -> exp.Expr:
-    valid_from, valid_to = (
-        side_column("target", builder.history.valid_from),
-        side_column("target", builder.history.valid_to),
-    )
+    valid_from = side_column("target", builder.history.valid_from)
+    valid_to = side_column("target", builder.history.valid_to)
     is_new = exp.and_(exp.not_(absent_condition("source")), builder.is_new_version)
     ifs = [exp.If(this=is_new, true=builder.boundary(builder.change_time))]
     if builder.history.invalidates_deleted:

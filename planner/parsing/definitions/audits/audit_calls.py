@@ -61,10 +61,8 @@ def _find_call_error(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str,
     if project_audit is not None:
         if project_audit.standalone:
             return f"The audit `{call.name}` is a standalone audit.", "Remove it from `audits`: it runs on its own."
-        taken, needed = (
-            parameters(project_audit),
-            parameters(project_audit) - {name for name, _ in project_audit.defaults},
-        )
+        taken = parameters(project_audit)
+        needed = parameters(project_audit) - {name for name, _ in project_audit.defaults}
         taken |= {name for name, _ in project_audit.defaults}
     elif builtin is not None:
         taken, needed = {*builtin.required, *builtin.optional}, {*builtin.required}

@@ -203,10 +203,8 @@ def _insert_overwrite(node: DbtNode) -> DbtKind:
     """Return the kind that replaces partitions or the whole table; later runs depend on what it contains."""
     columns = node.words("partition_by")
     if node.words("liquid_clustered_by"):
-        raise node.refusal(
-            "replaces rows by `liquid_clustered_by`, or the whole table, as the version of Databricks decides",
-            "Use `partition_by`, or `merge` with a `unique_key`.",
-        )
+        message = "replaces rows by `liquid_clustered_by`, or the whole table, as the version of Databricks decides"
+        raise node.refusal(message, "Use `partition_by`, or `merge` with a `unique_key`.")
     if is_alike(node.text, node.later):
         return DbtKind("INCREMENTAL_BY_PARTITION" if columns else "FULL", node.text)
     kind = "INCREMENTAL_BY_PARTITION" if columns else "INCREMENTAL_UNMANAGED (insert_overwrite true)"
