@@ -37,11 +37,8 @@ class CreateStage:
     def new_tables(self) -> tuple[Change, ...]:
         """The changes whose table no environment shows yet."""
         existing = (ChangeKind.RESTATED, ChangeKind.DUE)
-        return tuple(
-            change
-            for change in self.changes
-            if change.kind.has_view and change.change not in existing and (change.shares is None or change.keeps_rows)
-        )
+        views = (change for change in self.changes if change.kind.has_view and change.change not in existing)
+        return tuple(change for change in views if change.shares is None or change.keeps_rows)
 
 
 @dataclass(frozen=True)

@@ -90,11 +90,8 @@ def _mark_fields(tree: exp.Expr) -> None:
         if isinstance(named.this, exp.Identifier):
             # a copy: the node may be shared with a column
             named.set("this", exp.to_identifier(encode_case(named.this.name)))
-    columns = [
-        column
-        for column in tree.find_all(exp.Column)
-        if column.table and column.table.lower() not in _tables_in_scope(column)
-    ]
+    qualified = (column for column in tree.find_all(exp.Column) if column.table)
+    columns = [column for column in qualified if column.table.lower() not in _tables_in_scope(column)]
     dots = [dot for dot in tree.find_all(exp.Dot) if isinstance(dot.expression, exp.Identifier)]
     for field in (*columns, *dots):
         name = field.expression if isinstance(field, exp.Dot) else field.this

@@ -47,11 +47,8 @@ class Retention(ProjectStore):
             tables = {row.name for row in tx.execute(tx.select(t.physical_tables))}
             columns = (t.snapshots.c.id, t.snapshots.c.name, t.snapshots.c.version, t.snapshots.c.stored)
             rows = tx.execute(sa.select(*columns).where(tx.own(t.snapshots)))
-            old = [
-                row.id
-                for row in rows
-                if row.id not in named and (row.stored or DEFAULT.table(row.name, row.version)) not in tables
-            ]
+            unnamed = (row for row in rows if row.id not in named)
+            old = [row.id for row in unnamed if (row.stored or DEFAULT.table(row.name, row.version)) not in tables]
             _delete_rows(tx, t.snapshots, old)
             return Forgotten(revisions, promotions, _forget_plans(tx, before), len(old))
 

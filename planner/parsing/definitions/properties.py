@@ -302,11 +302,8 @@ def read_settings(
 
 def _type_text(data_type: exp.DataType) -> str:
     if data_type.this is exp.DType.STRUCT and data_type.expressions:
-        fields = (
-            f"{quote_field(field.name)}:{_type_text(field.args['kind'])}"
-            for field in data_type.expressions
-            if isinstance(field, exp.ColumnDef)
-        )
+        columns = (field for field in data_type.expressions if isinstance(field, exp.ColumnDef))
+        fields = (f"{quote_field(field.name)}:{_type_text(field.args['kind'])}" for field in columns)
         return f"struct<{','.join(fields)}>"
     if data_type.this in (exp.DType.ARRAY, exp.DType.MAP) and data_type.expressions:
         return f"{data_type.this.value.lower()}<{','.join(_type_text(inner) for inner in data_type.expressions)}>"

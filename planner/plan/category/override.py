@@ -94,11 +94,7 @@ def build_restated_verdict(override: Override) -> Verdict:
 def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Override | None:
     """Return the last category that a person chose for this very change, not for an earlier edit of the model."""
     about = (candidate.model.name, candidate.old.fingerprint.text, candidate.fresh.fingerprint.text)
-    chosen = (
-        override
-        for override in reversed(overrides)
-        if not override.restates and (override.model, override.old, override.new) == about
-    )
+    chosen = (o for o in reversed(overrides) if not o.restates and (o.model, o.old, o.new) == about)
     return next(chosen, None) if candidate.edited else None
 
 

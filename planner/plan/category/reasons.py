@@ -246,11 +246,8 @@ def _may_cover(star: exp.Star, tree: exp.Expr, table: str) -> bool:
     qualifier = column.table.lower() if isinstance(column, exp.Column) else ""
     select = star.find_ancestor(exp.Select)
     # a star over a CTE or a subquery may stand for the columns of any table below it
-    sources = [
-        table_node
-        for table_node in (select or tree).find_all(exp.Table)
-        if not qualifier or table_node.alias_or_name.lower() == qualifier
-    ]
+    nodes = (select or tree).find_all(exp.Table)
+    sources = [node for node in nodes if not qualifier or node.alias_or_name.lower() == qualifier]
     return not sources or any(
         not table_node.db or f"{table_node.db}.{table_node.name}".lower() == table for table_node in sources
     )

@@ -56,11 +56,8 @@ def _find_causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
     base, old, model = candidate.inputs.base, candidate.old, candidate.model
     # a recomputed parent with the same rows has no effect, whatever its own edit was
     unchanged = {comparison.model for comparison in seen_parents.unchanged}
-    parents = {
-        name: parent
-        for name, parent in candidate.parents.items()
-        if name not in unchanged and name in old.model.depends_on
-    }
+    read = old.model.depends_on
+    parents = {name: p for name, p in candidate.parents.items() if name not in unchanged and name in read}
     meaning = candidate.fresh.meaning if model.kind.is_stored else None
     return Causes(
         effects={name: parent.effect for name, parent in parents.items()},

@@ -275,11 +275,8 @@ def _list_inner_uses(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
     elif isinstance(part, Term):
         window_block = part.parts[-1] if part.op == "window" else None
         if isinstance(window_block, Block):  # a window looks at rows of the block around it, before later filters
-            yield from (
-                (table.name, _interval_columns(window_block, table))
-                for table in window_block.sources
-                if isinstance(table, TableSource)
-            )
+            tables = (table for table in window_block.sources if isinstance(table, TableSource))
+            yield from ((table.name, _interval_columns(window_block, table)) for table in tables)
         for inner in part.parts:
             yield from _list_inner_uses(inner) if inner is not window_block else ()
 

@@ -82,11 +82,8 @@ def _find_call_error(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str,
 
 def parameters(audit: Audit) -> set[str]:
     """Return the `@names` in an audit's query that are neither dates nor `@this_model`."""
-    names = {
-        identifier.name[1:]
-        for identifier in spark_tree(audit.sql).find_all(exp.Identifier)
-        if identifier.name.startswith("@")
-    }
+    identifiers = spark_tree(audit.sql).find_all(exp.Identifier)
+    names = {identifier.name[1:] for identifier in identifiers if identifier.name.startswith("@")}
     return names - DATES - {"this_model"}
 
 

@@ -77,11 +77,8 @@ def _select_rows(condition: str, arguments: Arguments) -> str:
 def _range_breach(value: str, arguments: Arguments) -> str:
     strict = not _read_boolean(arguments, "inclusive", True)
     low, high = ("<=", ">=") if strict else ("<", ">")
-    limits = [
-        f"{value} {sign} {arguments[name].sql('spark')}"
-        for name, sign in (("min_v", low), ("max_v", high))
-        if name in arguments
-    ]
+    signs = {name: sign for name, sign in (("min_v", low), ("max_v", high)) if name in arguments}
+    limits = [f"{value} {sign} {arguments[name].sql('spark')}" for name, sign in signs.items()]
     if not limits:
         raise ValueError("`min_v` or `max_v` is needed.")
     return " OR ".join(limits)

@@ -113,11 +113,8 @@ def manifest_project(
             check_vars(manifest.path, version, manifest.vars_hash, manifest.results.args, target, read)
             refuse_vars_of_packages(manifest.path, names)
     _check_files(first, names)
-    nodes = [
-        node
-        for node in content.nodes.values()
-        if node.resource_type in KINDS and node.config.get("enabled") is not False
-    ]
+    enabled = (node for node in content.nodes.values() if node.config.get("enabled") is not False)
+    nodes = [node for node in enabled if node.resource_type in KINDS]
     data: dict[str, Any] = {
         "dbt": content.metadata.dbt_version,
         "nodes": [_node_data(first, later, node, types.get(node.unique_id, {}), read) for node in nodes],

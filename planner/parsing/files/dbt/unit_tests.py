@@ -62,11 +62,8 @@ def spell_names(text: str, project: DbtProject) -> str:
         (node, dict(zip(CALL_KEYS, (node.value, *calls.get(node.value, UNRENDERED)), strict=True)))
         for node in _calls(root)
     ]
-    new_values += [
-        (node, tables[node.value])
-        for node in _name_nodes(root)
-        if node.value in tables and node.value not in tables.values()
-    ]
+    named = (node for node in _name_nodes(root) if node.value in tables and node.value not in tables.values())
+    new_values += [(node, tables[node.value]) for node in named]
     splices: dict[int, Splice] = {}  # by their start: an alias is the node of its anchor
     for node, value in new_values:
         start, end = node.start_mark.index, node.end_mark.index
