@@ -425,18 +425,14 @@ def _set_owner(change: Change, owners: Mapping[str, str]) -> Change:
 
 
 def digest_of(changes: tuple[Change, ...]) -> str:
-    swaps = [
-        f"{c.name} {c.change} {_snapshot_text(c.old)} {_snapshot_text(c.lands)}"
-        for c in sorted(changes, key=_change_name)
-    ]
+    ordered = sorted(changes, key=_change_name)
+    swaps = [f"{c.name} {c.change} {_snapshot_text(c.old)} {_snapshot_text(c.lands)}" for c in ordered]
     return digest(*swaps)[:16]
 
 
 def compute_plan_id(swaps: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
-    time = [
-        f"{change.name} {[str(i) for i in change.needed]} {change.category}"
-        for change in sorted(changes, key=_change_name)
-    ]
+    ordered = sorted(changes, key=_change_name)
+    time = [f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in ordered]
     options = (
         f"{request.skip_backfill} {request.window.start} {request.window.end}",
         "empty" if request.empty_backfill else "",

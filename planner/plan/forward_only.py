@@ -139,10 +139,8 @@ def still_mixed(snapshot: Snapshot, old: Snapshot, *, keeps_table: bool = False)
 
 def _set_visible_rows(snapshot: Snapshot, visible_digest: TableDigest) -> Snapshot:
     assert snapshot.meaning is not None
-    return replace(
-        snapshot,
-        meaning=replace(snapshot.meaning, held_rows=visible_digest.rows, held=tuple(visible_digest.columns.items())),
-    )
+    held = tuple(visible_digest.columns.items())
+    return replace(snapshot, meaning=replace(snapshot.meaning, held_rows=visible_digest.rows, held=held))
 
 
 def apply_forward_only(

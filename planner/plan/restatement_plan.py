@@ -34,10 +34,8 @@ def build_restatement(
     inner = graph_of({name: snapshot.model for name, snapshot in shown.items()})
     restated = restatement.time_to_restate(inner, shown, table_state, window, names)
     if not restated:
-        raise RequestError(
-            _nothing_message(chosen, names, left_out, window),
-            hint="" if left_out else "`mergeplan dag` shows who reads whom.",
-        )
+        hint = "" if left_out else "`mergeplan dag` shows who reads whom."
+        raise RequestError(_nothing_message(chosen, names, left_out, window), hint=hint)
     forgets, touched = restatement.find_outdated_tables(environment, past, restated, chosen, window)
     # planned as if the forgotten time were gone already, for by the time that anything is computed it will be
     changes = tuple(

@@ -118,10 +118,8 @@ def view_changes(old: Environment, new: Environment) -> ViewChanges:
     """Return the changes from the views of `old` to those of `new`; a view with the same table stays untouched."""
     # An environment older than catalogs in names has no default one: then it is the same.
     default = new.naming.default or old.naming.default
-    old_views, new_views = (
-        replace(shown, naming=replace(shown.naming, default=default)).views_by_name
-        for shown in _without_common(old, new)
-    )
+    named = (replace(shown, naming=replace(shown.naming, default=default)) for shown in _without_common(old, new))
+    old_views, new_views = (shown.views_by_name for shown in named)
     return ViewChanges(
         added=tuple(new_views[name] for name in sorted(new_views.keys() - old_views.keys())),
         swapped=tuple(

@@ -169,10 +169,7 @@ def _join_words(text: str) -> str:
 
 
 def _comparison_keys(tokens: Tokens) -> list[tuple[TokenType, str]]:
-    return [
-        (token.token_type, token.text if token.token_type in _AS_WRITTEN else _join_words(token.text))
-        for token in tokens
-    ]
+    return [(t.token_type, t.text if t.token_type in _AS_WRITTEN else _join_words(t.text)) for t in tokens]
 
 
 def _read_tokens(text: str) -> list[Token]:

@@ -74,10 +74,8 @@ def is_edited(old: Model, new: Model) -> bool:
         return False
     if row_source(old) != row_source(new) or old.settings != new.settings:
         return True
-    return any(
-        read_settings(old) != read_settings(new)
-        for read_settings in (row_settings, layout_settings, _metadata_settings)
-    )
+    readers = (row_settings, layout_settings, _metadata_settings)
+    return any(read_settings(old) != read_settings(new) for read_settings in readers)
 
 
 def compare_digests(old: TableDigest, new: TableDigest) -> Columns:

@@ -102,10 +102,8 @@ def _union_dependence(relation: Relation, union: Union, time_column: str, short:
             return TimeDependence(rows=True)
         named = Relation(branch.block, dict(zip(names, branch.columns.values(), strict=True)))
         dependences.append(time_dependence(named, time_column, short=short))
-    return TimeDependence(
-        frozenset[str]().union(*(dependence.outputs for dependence in dependences)),
-        any(dependence.rows for dependence in dependences),
-    )
+    outputs = frozenset[str]().union(*(dependence.outputs for dependence in dependences))
+    return TimeDependence(outputs, any(dependence.rows for dependence in dependences))
 
 
 def _find_day_column(block: Block, short: bool, time: Value | None) -> _Time | None:

@@ -51,10 +51,7 @@ def _write_select(generator: Generator, node: exp.Expr) -> str:
     inner_query.set("expressions", [exp.Star()])
     plain = {key for key, value in node.args.items() if value} == {"expressions", "from_"} and from_ is not None
     source = generator.sql(from_) if plain else f" FROM ({generator.sql(inner_query)})"
-    pairs = (
-        f"{generator.sql(assignment, 'alias')} = {generator.sql(assignment, 'this')}"
-        for assignment in star.args["replace"]
-    )
+    pairs = (f"{generator.sql(part, 'alias')} = {generator.sql(part, 'this')}" for part in star.args["replace"])
     return f"{source.lstrip()} |> SET {', '.join(pairs)}"
 
 
