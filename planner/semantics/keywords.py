@@ -73,7 +73,9 @@ class _ColumnNames:
         clause = node
         while clause.parent is not None and clause.parent is not select:
             clause = clause.parent
-        is_column = self._has_column(_list_tables(select, clause), name)
+        columns = [self._item_columns(item) for item in _list_tables(select, clause)]
+        is_column: bool | None = any(names is not None and name in names for names in columns)
+        is_column = None if not is_column and None in columns else is_column
         if isinstance(clause, _BEHIND_OUTPUTS):
             outputs = [
                 output for output in select.expressions if output.alias_or_name.lower() == name or output.is_star
@@ -83,12 +85,6 @@ class _ColumnNames:
         if isinstance(clause, (exp.From, exp.Join)) and node.find_ancestor(exp.Pivot, exp.Select) is not select:
             return None
         return is_column
-
-    def _has_column(self, items: Sequence[exp.Expr], name: str) -> bool | None:
-        columns = [self._item_columns(item) for item in items]
-        if any(names is not None and name in names for names in columns):
-            return True
-        return None if None in columns else False
 
     def _item_columns(self, item: exp.Expr) -> set[str] | None:
         alias = item.args.get("alias")
