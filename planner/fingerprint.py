@@ -24,11 +24,7 @@ ALWAYS_WRITTEN = {
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The hashes of a model.
-
-    `data`: what its rows come from. `metadata`: its description, owner, audits and the like. `parents`: the
-    fingerprints that it reads.
-    """
+    """The hashes of a model: of what its rows come from, of its metadata, and of the fingerprints that it reads."""
 
     data: str
     metadata: str

@@ -1,8 +1,4 @@
-"""Half-open intervals [start, end) in UTC, and the cron ticks that bound them.
-
-All arithmetic of a plan's time is here: which intervals are loaded, which are missing, how they are split into batches.
-An `Interval` never holds its end; a `Timeline` is a sorted tuple of intervals that neither touch nor overlap.
-"""
+"""Half-open intervals [start, end) in UTC, sorted timelines of them, and the cron ticks that bound them."""
 
 from __future__ import annotations
 
@@ -68,10 +64,7 @@ Timeline = tuple[Interval, ...]
 
 @dataclass(frozen=True)
 class Cron:
-    """The schedule of a model: a cron expression, or `@daily` and the like, in the time zone `tz` ('': UTC).
-
-    Intervals are in UTC, in units of `given_unit` ('': the largest that fits between the cron's ticks).
-    """
+    """A cron expression, or `@daily` and the like, in the time zone `tz` ('': UTC); intervals are in UTC."""
 
     text: str
     tz: str = ""

@@ -8,11 +8,7 @@ Lists = Mapping[str, tuple[str, ...]]
 
 
 def read_lists(package: str, file: str) -> dict[str, Lists]:
-    """Return section -> key -> its names.
-
-    A file is as `configparser` reads it: `[section]`, `key = names`, and a line that begins with a blank continues the
-    one before.
-    """
+    """Return section -> key -> names of a file of `configparser`; a line that begins with a blank continues a key."""
     parser = RawConfigParser(delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # names differ by case
     parser.read_string(files(package).joinpath(file).read_text(encoding="utf-8"))

@@ -1,8 +1,4 @@
-"""Names of columns; of tables, by version, and of views, by environment, as config.yaml defines them.
-
-The name of a table has two parts in the default catalog, and three in any other: `lake.shop.orders`. So each table has
-one name.
-"""
+"""Names of columns, tables and views; each table has one, with three parts outside of the default catalog."""
 
 from __future__ import annotations
 
@@ -29,11 +25,7 @@ _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 
 
 class ColumnName(str):
-    """A column's name in lower case, without quotes: Spark compares names without regard to case.
-
-    A setting that takes expressions too (`unique_key`, `partitioned_by`) keeps a name as `key`, which `parse` reads
-    back. So a name is never taken for an expression, nor an expression for a name.
-    """
+    """A column's name in lower case, without quotes; as a `key`, it is never taken for an expression."""
 
     __slots__ = ()
 
@@ -199,10 +191,7 @@ class Naming:
         return qualify_table(catalog, physical, full)
 
     def placement(self, model: str) -> str:
-        """Return the part of a physical table's name that the project's settings determine; '' by default.
-
-        It is part of the version, so that one version is one table.
-        """
+        """Return the part of a table's name that settings determine ('' by default); it is part of the version."""
         schema = _first_match(self.schemas, parts_of(model)[1])
         return f"{schema}/{self.convention}" if schema or self.convention is not Convention.SCHEMA_AND_TABLE else ""
 

@@ -68,10 +68,7 @@ def encode_line(value: object) -> str:
 
 
 def decode_line(kind: type[T], text: str) -> T:
-    """Return the value of a text; equal texts are decoded once, and are one object as long as anything refers to it.
-
-    The project's files and the state say the same of most models. The value must be frozen.
-    """
+    """Return the frozen value of a text, decoded once: most models are the same in the files and the state."""
     text_digest = line_digest(text)
     value = find_decoded(kind, text_digest)
     if value is None:
@@ -102,13 +99,10 @@ def _encode_fields(record: Any) -> dict[str, Json]:
     data: dict[str, Json] = {}
     for row in fields(record):
         item = getattr(record, row.name)
-        if row.metadata.get("json", True) and item != _field_default(row):
+        default = row.default_factory() if row.default_factory is not MISSING else row.default
+        if row.metadata.get("json", True) and item != default:
             data |= _encode_fields(item) if is_embedded(row) else {row.name: encode_json(item)}
     return data
-
-
-def _field_default(field: Field[Any]) -> object:
-    return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
 @lru_cache(maxsize=512)
@@ -203,11 +197,7 @@ def _field_readers(kind: Any, part: str = "") -> dict[str, tuple[Any, Callable[[
 
 
 def _build_maker(kind: Any) -> Callable[[dict[str, Any]], Any]:
-    """Return a function that makes an object from its fields.
-
-    A class that is nothing but fields is filled directly, because the `__init__` of a frozen class takes a call for
-    each field.
-    """
+    """Return a function that makes an object from its fields, without `__init__` for a class of nothing else."""
     has_rules = hasattr(kind, "__post_init__") or any(hasattr(vars(kind).get(f.name), "__set__") for f in fields(kind))
     if has_rules or hasattr(kind, "__slots__") or not all(field.init for field in fields(kind)):
         return lambda values: kind(**values)

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Set
 from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache
@@ -54,17 +53,15 @@ class FileHashes:
     def save(self) -> None:
         """Keep what was read for the next process, and what is known of the files that nobody asked for."""
         unread_names = self._before.keys() - self._now.keys()
-        gone = (
-            {name for name in unread_names if not (self._root / name).exists()} if self._is_new(unread_names) else set()
+        # else nothing is written, and no removed files are looked for
+        is_new = len(unread_names) < len(self._now) or any(
+            self._before.get(name) != looks for name, looks in self._now.items()
         )
+        gone = {name for name in unread_names if not (self._root / name).exists()} if is_new else set()
         entries = {name: looks for name, looks in self._before.items() if name in unread_names - gone} | self._now
         if entries != self._before:
             self._cache.put({self._key: json.dumps(entries, separators=(",", ":"))})
             self._before = entries
-
-    def _is_new(self, others: Set[str]) -> bool:
-        """Return True when there is something to write, so that removed files are looked for."""
-        return len(others) < len(self._now) or any(self._before.get(name) != looks for name, looks in self._now.items())
 
 
 def looks_of(stat: os.stat_result) -> list[int]:

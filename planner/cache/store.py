@@ -41,10 +41,7 @@ class Cache:
         return self._use_file(lambda connection: _read_texts(connection, keys)) or {} if keys else {}
 
     def put(self, entries: Mapping[str, str], read: Collection[str] = ()) -> None:
-        """Store these texts in one transaction, and note the others as read.
-
-        The least recently read ones are dropped when there is no room.
-        """
+        """Store these texts in one transaction and note the others as read; drop the least recently read for room."""
         if entries:
             self._use_file(lambda connection: _write_texts(connection, entries, self._largest))
         if read:

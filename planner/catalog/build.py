@@ -6,16 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 
-from mergeplan.planner.catalog.catalog import (
-    Catalog,
-    CatalogAudit,
-    CatalogColumn,
-    CatalogModel,
-    CatalogQuery,
-    CatalogTest,
-    DeployedTable,
-    UnopenedModel,
-)
+from mergeplan.planner.catalog import catalog
 from mergeplan.planner.catalog.unused import find_unused_columns
 from mergeplan.planner.checks.audits import is_blocking
 from mergeplan.planner.errors import Place
@@ -48,14 +39,14 @@ class CatalogSources:
     histories: Mapping[str, TableHistory] = field(default_factory=dict)  # by physical table
 
 
-def build_catalog(sources: CatalogSources) -> Catalog:
+def build_catalog(sources: CatalogSources) -> catalog.Catalog:
     """Return the catalog of the project's models, parents first; no query is followed before it is asked for."""
     project, environment = sources.project, sources.environment
     graph = graph_of(project.models)
     builder = _Builder(sources, graph)
     models = {name: builder.build(name) for name in graph.order}
     unopened = tuple(_list_unopened(project))
-    return Catalog(
+    return catalog.Catalog(
         project=project.config.project or project.root.name,
         environment=environment.name,
         made_at=sources.now,
@@ -98,17 +89,17 @@ class _Builder:
         self.sources, self.graph = sources, graph
         self.find_queries = cache(partial(_follow_queries, sources, graph))
         self.deployed = _deployed_tables(sources)
-        self.tests: dict[str, list[CatalogTest]] = {}
+        self.tests: dict[str, list[catalog.CatalogTest]] = {}
         for test in sources.project.tests:
-            self.tests.setdefault(test.model, []).append(CatalogTest(test.name, test.place, test.description))
+            self.tests.setdefault(test.model, []).append(catalog.CatalogTest(test.name, test.place, test.description))
         self.exposures: dict[str, list[str]] = {}
         for exposure in sources.project.exposures:
             for name in exposure.models:
                 self.exposures.setdefault(name, []).append(exposure.name)
 
-    def build(self, name: str) -> CatalogModel:
+    def build(self, name: str) -> catalog.CatalogModel:
         model = self.sources.project.models[name]
-        return CatalogModel(
+        return catalog.CatalogModel(
             declared=model,
             find_query=lambda: self.find_queries()[name],
             parents=model.depends_on,
@@ -120,9 +111,9 @@ class _Builder:
         )
 
 
-def _follow_queries(sources: CatalogSources, graph: Graph) -> Mapping[str, CatalogQuery]:
+def _follow_queries(sources: CatalogSources, graph: Graph) -> Mapping[str, catalog.CatalogQuery]:
     snapshots, embedded = sources.environment.snapshots, sources.project.models_to_inline
-    queries: dict[str, CatalogQuery] = {}
+    queries: dict[str, catalog.CatalogQuery] = {}
     with sources.open_memory() as memory:
         lineage = FollowedModels(graph, memory, on_follow=sources.on_follow)
         neighbours = Neighbours(lineage)
@@ -131,13 +122,13 @@ def _follow_queries(sources: CatalogSources, graph: Graph) -> Mapping[str, Catal
             stored = sources.stored_columns.get(snapshots[name].table, ()) if name in snapshots else ()
             columns = build_columns(model, followed, neighbours, stored)
             rendered = render_query(model, embedded, sources.now, memory)
-            queries[name] = CatalogQuery(columns, neighbours.row_deciders(name), followed.why_not, rendered)
+            queries[name] = catalog.CatalogQuery(columns, neighbours.row_deciders(name), followed.why_not, rendered)
     return queries
 
 
 def build_columns(
     model: Model, followed: Followed, neighbours: Neighbours, stored_columns: tuple[Column, ...] = ()
-) -> tuple[CatalogColumn, ...] | None:
+) -> tuple[catalog.CatalogColumn, ...] | None:
     """Return the columns that follow from the files, or else those of the table; None where neither is known."""
     stored_types = {column.name: column.type for column in stored_columns}
     names = tuple(stored_types) or None if followed.columns is None else followed.columns
@@ -146,7 +137,7 @@ def build_columns(
     types = dict(followed.table.types) | {column.name: column.type for column in model.columns}
     comments = {column.name: column.comment for column in model.columns} | dict(model.metadata.column_descriptions)
     return tuple(
-        CatalogColumn(
+        catalog.CatalogColumn(
             name,
             types.get(name, ""),
             comments.get(name, ""),
@@ -157,12 +148,12 @@ def build_columns(
     )
 
 
-def list_audits(project: Project, model: Model) -> Iterator[CatalogAudit]:
+def list_audits(project: Project, model: Model) -> Iterator[catalog.CatalogAudit]:
     for call in model.checks.audits:
-        yield CatalogAudit(call.name, call.arguments, is_blocking(call, project.audits))
+        yield catalog.CatalogAudit(call.name, call.arguments, is_blocking(call, project.audits))
     for audit in project.standalone:
         if model.name in audit.depends_on and not audit.skip:
-            yield CatalogAudit(audit.name, (), audit.blocking, standalone=True)
+            yield catalog.CatalogAudit(audit.name, (), audit.blocking, standalone=True)
 
 
 def render_query(model: Model, embedded_models: Mapping[str, Model], now: datetime, memory: ShapeMemory) -> str:
@@ -184,17 +175,17 @@ def render_query(model: Model, embedded_models: Mapping[str, Model], now: dateti
     return text
 
 
-def _deployed_tables(sources: CatalogSources) -> dict[str, DeployedTable]:
+def _deployed_tables(sources: CatalogSources) -> dict[str, catalog.DeployedTable]:
     environment, models = sources.environment, sources.project.models
     snapshots = environment.snapshots
     graph = graph_of({name: snapshot.model for name, snapshot in snapshots.items()})
     behind = schedule_run(graph, snapshots, sources.loaded, Window(sources.now)) if snapshots else {}
-    tables: dict[str, DeployedTable] = {}
+    tables: dict[str, catalog.DeployedTable] = {}
     for name, snapshot in snapshots.items():
         shown = name in environment.views and snapshot.kind.has_view
         loaded_time: Timeline = sources.loaded.timeline_of(snapshot) if snapshot.kind.is_stored else ()
         history = sources.histories.get(snapshot.table) if loaded_time else None
-        tables[name] = DeployedTable(
+        tables[name] = catalog.DeployedTable(
             view=environment.naming.view(name, environment.name) if shown else "",
             table=snapshot.table if snapshot.kind.has_view else "",
             version=snapshot.version,
@@ -215,10 +206,10 @@ def _same_text(model: Model, deployed: Model) -> bool:
     return model in (deployed, moved_model)
 
 
-def _list_unopened(project: Project) -> Iterable[UnopenedModel]:
+def _list_unopened(project: Project) -> Iterable[catalog.UnopenedModel]:
     for refusal in project.refused.refusals:
         for error in refusal.errors:
-            yield UnopenedModel(error.place or Place(refusal.path), error.message, refusal.models)
+            yield catalog.UnopenedModel(error.place or Place(refusal.path), error.message, refusal.models)
     for reader in project.refused.left_out:
         reason = f"`{reader.model}` reads `{reader.reads}`, which cannot be opened."
-        yield UnopenedModel(reader.place.place, reason, (reader.model,))
+        yield catalog.UnopenedModel(reader.place.place, reason, (reader.model,))

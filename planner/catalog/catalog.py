@@ -65,10 +65,7 @@ class CatalogTest:
 
 @dataclass(frozen=True)
 class DeployedTable:
-    """The table of a model that an environment shows, with the time that it holds and the time that a run would fill.
-
-    `current` is False when the file has been edited since: the page of the model then shows more than the environment.
-    """
+    """The table that an environment shows of a model; `current` is False if the file has been edited since."""
 
     view: str  # '' for a model without a view
     table: str
@@ -97,10 +94,7 @@ class CatalogQuery:
 
 @dataclass(frozen=True)
 class CatalogModel:
-    """A model of the catalog; what its file declares is `declared`.
-
-    The queries of a large project take long to follow, so `find_query` is called when a query is asked for.
-    """
+    """A model of the catalog; `find_query` follows its query, which takes long, when it is asked for."""
 
     declared: Model = field(repr=False)
     find_query: Callable[[], CatalogQuery] = field(default=CatalogQuery, repr=False, compare=False)

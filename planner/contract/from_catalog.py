@@ -70,7 +70,7 @@ def model_row(model: CatalogModel) -> rows.CatalogModelRow:
             for t in model.tests
         ),
         exposures=model.exposures,
-        deployed=_deployed_row(model.deployed) if model.deployed else None,
+        deployed=_build_deployed_row(model.deployed) if model.deployed else None,
     )
 
 
@@ -96,7 +96,7 @@ def _lineage_ends(nodes: Iterable[Node]) -> tuple[LineageEnd, ...]:
     return tuple(LineageEnd(model=node.model, column=node.column or None) for node in nodes)
 
 
-def _deployed_row(deployed: DeployedTable) -> rows.DeployedRow:
+def _build_deployed_row(deployed: DeployedTable) -> rows.DeployedRow:
     history = deployed.history
     batches = tuple(_batch_row(batch) for batch in history.batches) if history else ()
     return rows.DeployedRow(

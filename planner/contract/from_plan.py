@@ -3,24 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 
+from mergeplan.planner.contract import plan as rows
 from mergeplan.planner.contract.base import Span, Spans
 from mergeplan.planner.contract.from_errors import split_place
-from mergeplan.planner.contract.plan import (
-    ColumnChanges,
-    CostEstimate,
-    ExposureRow,
-    LeftOutRow,
-    ModelChange,
-    OverrideRow,
-    PlanView,
-    RefusedRow,
-    Remark,
-    RestatementView,
-    SparkCheck,
-    TableComparison,
-    TouchedEnvironment,
-    ViewNames,
-)
 from mergeplan.planner.contract.result import DiffRow
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.plan.build import Plan
@@ -30,11 +15,10 @@ from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import ExposureHit
 from mergeplan.planner.plan.refused import RefusedFile
 from mergeplan.planner.plan.restatement import Restatement
-from mergeplan.planner.plan.witness.check import Check
 
 
-def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
-    return PlanView(
+def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> rows.PlanView:
+    return rows.PlanView(
         id=plan.id,
         digest=plan.digest,
         environment=plan.environment,
@@ -43,13 +27,13 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
         empty=plan.is_empty,
         models=tuple(_model_change(plan, change, estimates.get(change.name, Estimate())) for change in plan.changes),
         exposures=tuple(map(_exposure_row, plan.exposures)),
-        views=ViewNames(
+        views=rows.ViewNames(
             added=tuple(view.name for view in plan.views.added),
             swapped=tuple(view.name for view in plan.views.swapped),
             dropped=tuple(view.name for view in plan.views.dropped),
         ),
         comparisons=tuple(
-            TableComparison(reader=comparison.reader, model=comparison.model, columns=tuple(comparison.columns))
+            rows.TableComparison(reader=comparison.reader, model=comparison.model, columns=tuple(comparison.columns))
             for comparison in plan.comparisons
         ),
         blockers=tuple(map(_build_remark, plan.blockers)),
@@ -60,7 +44,7 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
         ),
         refused=tuple(map(_refusal_row, plan.unopened.refused)),
         left_out=tuple(
-            LeftOutRow(model=name, reason=f"It reads `{read}`, which cannot be opened.")
+            rows.LeftOutRow(model=name, reason=f"It reads `{read}`, which cannot be opened.")
             for name, read in plan.unopened.left_out.items()
         ),
         not_selected=plan.not_selected,
@@ -69,8 +53,8 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
 
 
 def final_plan_view(
-    shown_plan: PlanView, plan: Plan, estimates: Mapping[str, Estimate], copied_spans: Mapping[str, Spans]
-) -> PlanView:
+    shown_plan: rows.PlanView, plan: Plan, estimates: Mapping[str, Estimate], copied_spans: Mapping[str, Spans]
+) -> rows.PlanView:
     """Return a plan in its final form, under the id of the plan that was shown.
 
     It contains the time that was computed, which is no longer missing. Models that were skipped, because their inputs
@@ -96,17 +80,14 @@ def final_plan_view(
     return final.model_copy(update={**shown_fields, "models": tuple(models)})
 
 
-def diff_row(model: ModelChange) -> DiffRow:
+def diff_row(model: rows.ModelChange) -> DiffRow:
     return DiffRow(**{key: getattr(model, key) for key in DiffRow.model_fields})
 
 
 def format_span(interval: Interval) -> Span:
     """Return a half-open interval, as days if it is made of whole days."""
-    form = (
-        "%Y-%m-%d"
-        if interval.start.time() == interval.end.time() == interval.start.min.time()
-        else "%Y-%m-%dT%H:%M:%SZ"
-    )
+    is_of_days = interval.start.time() == interval.end.time() == interval.start.min.time()
+    form = "%Y-%m-%d" if is_of_days else "%Y-%m-%dT%H:%M:%SZ"
     return interval.start.strftime(form), interval.end.strftime(form)
 
 
@@ -114,10 +95,13 @@ def format_spans(timeline: Timeline) -> Spans:
     return tuple(format_span(interval) for interval in timeline)
 
 
-def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
-    shown = change.new or change.old
+def _model_change(plan: Plan, change: Change, estimate: Estimate) -> rows.ModelChange:
+    shown, check = change.new or change.old, plan.checks.get(change.name)
     assert shown is not None
-    return ModelChange(
+    costs = {"statistics": estimate.bytes, "batches": estimate.seconds}
+    basis = tuple(name for name, cost in costs.items() if cost is not None)
+    seconds = round(estimate.seconds or 0, 3)
+    return rows.ModelChange(
         name=change.name,
         kind=str(change.kind),
         path=shown.model.path,
@@ -141,38 +125,27 @@ def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange
         lost=format_spans(change.lost),
         preview=change.preview,
         keeps=format_spans(change.forward.rows) if change.forward else (),
-        estimate=_cost_estimate(estimate),
+        estimate=rows.CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis),
         parents=tuple(plan.parents.get(change.name, ())),
         diff=change.diff,
         override=_override_row(change.override) if change.override else None,
-        checked=_spark_check(plan.checks.get(change.name)),
+        checked=rows.SparkCheck(state=check.state.value, detail=check.detail) if check else None,
     )
 
 
-def _spark_check(check: Check | None) -> SparkCheck | None:
-    return SparkCheck(state=check.state.value, detail=check.detail) if check else None
-
-
-def _exposure_row(hit: ExposureHit) -> ExposureRow:
+def _exposure_row(hit: ExposureHit) -> rows.ExposureRow:
     exposure = hit.exposure
-    return ExposureRow(
+    return rows.ExposureRow(
         name=exposure.name, type=exposure.type, owner=exposure.owner, url=exposure.url, models=hit.models
     )
 
 
-def _refusal_row(file: RefusedFile) -> RefusedRow:
+def _refusal_row(file: RefusedFile) -> rows.RefusedRow:
     path, line, _ = split_place(file.place)
-    return RefusedRow(models=file.models, path=path, line=line, message=file.sentence, deployed=file.stands)
+    return rows.RefusedRow(models=file.models, path=path, line=line, message=file.sentence, deployed=file.stands)
 
 
-def _cost_estimate(estimate: Estimate) -> CostEstimate:
-    costs = {"statistics": estimate.bytes, "batches": estimate.seconds}
-    basis = tuple(name for name, cost in costs.items() if cost is not None)
-    seconds = round(estimate.seconds or 0, 3)
-    return CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis)
-
-
-def _column_changes(change: Change) -> ColumnChanges:
+def _column_changes(change: Change) -> rows.ColumnChanges:
     """Return the columns that a change touches; where rows change, by the names in both versions, if they are known."""
     columns = change.columns
     if columns.every and change.old and change.new:
@@ -183,7 +156,7 @@ def _column_changes(change: Change) -> ColumnChanges:
                 added=frozenset(name for key, name in new.items() if key not in old),
                 removed=frozenset(name for key, name in old.items() if key not in new),
             )
-    return ColumnChanges(
+    return rows.ColumnChanges(
         added=tuple(sorted(columns.added)),
         altered=tuple(sorted(columns.altered)),
         removed=tuple(sorted(columns.removed)),
@@ -192,28 +165,30 @@ def _column_changes(change: Change) -> ColumnChanges:
     )
 
 
-def _restatement_view(restatement: Restatement) -> RestatementView:
-    return RestatementView(
-        left_out=tuple(LeftOutRow(model=model.model, reason=model.reason) for model in restatement.left_out),
+def _restatement_view(restatement: Restatement) -> rows.RestatementView:
+    return rows.RestatementView(
+        left_out=tuple(rows.LeftOutRow(model=model.model, reason=model.reason) for model in restatement.left_out),
         environments=tuple(environment_impact(*astuple(impact)) for impact in restatement.touched),
     )
 
 
 def environment_impact(
     environment: str, shared_models: tuple[str, ...], outdated_models: tuple[str, ...]
-) -> TouchedEnvironment:
-    return TouchedEnvironment(environment=environment, shared=tuple(shared_models), outdated=tuple(outdated_models))
+) -> rows.TouchedEnvironment:
+    return rows.TouchedEnvironment(
+        environment=environment, shared=tuple(shared_models), outdated=tuple(outdated_models)
+    )
 
 
-def _build_remark(blocker: Blocker) -> Remark:
+def _build_remark(blocker: Blocker) -> rows.Remark:
     path, line, _ = split_place(blocker.place)
-    return Remark(message=blocker.message, path=path, line=line)
+    return rows.Remark(message=blocker.message, path=path, line=line)
 
 
-def _override_row(override: Override, ended_by: str = "") -> OverrideRow:
+def _override_row(override: Override, ended_by: str = "") -> rows.OverrideRow:
     at, days = override.at.isoformat() if override.at else None, override.restates
     bounds = (moment.isoformat() if moment else "" for moment in (days.start, days.end)) if days else ()
-    return OverrideRow(
+    return rows.OverrideRow(
         model=override.model,
         category=str(override.category),
         who=override.who,

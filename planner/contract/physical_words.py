@@ -39,7 +39,7 @@ def physical_sentence(change: PhysicalChangeRow, format_name: Callable[[str], st
     >>> physical_sentence(PhysicalChangeRow(cost="shuffle", before=1, after=2), str)
     'rows are shuffled twice; before, once.'
     """
-    tables, columns = _list_names(change.tables, format_name), _list_names(change.columns, format_name)
+    tables, columns = (first_names(list(map(format_name, names)), MOST) for names in (change.tables, change.columns))
     return (
         (WORSE if is_worse(change) else BETTER)
         .get(change.cost, OTHER)
@@ -53,10 +53,6 @@ def physical_sentence(change: PhysicalChangeRow, format_name: Callable[[str], st
             after=_format_times(change.after),
         )
     )
-
-
-def _list_names(names: tuple[str, ...], format_name: Callable[[str], str]) -> str:
-    return first_names([format_name(name) for name in names], MOST)
 
 
 def _format_times(number: int) -> str:

@@ -60,19 +60,13 @@ def graph_of(models: Mapping[str, Model]) -> Graph:
         start = cycle.index(min(cycle[:-1]))
         cycle = cycle[start:-1] + cycle[:start]
         model = models[cycle[0]]
-        raise ProjectError(
-            f"Models depend on each other in a cycle: {' -> '.join([*cycle, cycle[0]])}.",
-            place=model.place,
-            hint="Remove one of these references.",
-        ) from None
+        message = f"Models depend on each other in a cycle: {' -> '.join([*cycle, cycle[0]])}."
+        raise ProjectError(message, place=model.place, hint="Remove one of these references.") from None
     return graph
 
 
 def update_graph(graph: Graph, models: Mapping[str, Model], names: Collection[str]) -> Graph:
-    """Return the graph of these models, of which only those of `names` differ from the graph's.
-
-    The result is that of `graph_of`, without its full search for cycles.
-    """
+    """Return the `graph_of` these models without a full search for cycles: only those of `names` differ."""
     if models.keys() != graph.models.keys():
         return graph_of(models)  # a table that one of them reads may be a model now, or no longer one
     changed = {name: tuple(p for p in models[name].depends_on if p in models) for name in names}

@@ -116,10 +116,7 @@ class Kind(StrEnum):
 
     @property
     def is_order_dependent(self) -> bool:
-        """True if each batch builds on what the table held before it.
-
-        Batches run strictly in order of time, one at a time, and none is computed again without those after it.
-        """
+        """True if each batch builds on the table before it: batches run in order, and none is restated alone."""
         return self.fill in (Fill.KEY, Fill.PARTITION, Fill.APPEND, Fill.HISTORY)
 
     @property

@@ -14,10 +14,7 @@ from mergeplan.planner.errors import Place
 
 @dataclass(frozen=True)
 class Locator:
-    """An identifier (`column` or `schema.table`) in a model's text: in the query, or else in the block.
-
-    Comments and quoted texts are not searched. If it does not occur, its place is that of the block.
-    """
+    """An identifier in a model's text, outside of comments and strings; if there is none, the place of its block."""
 
     block: Place
     text: str = field(repr=False)
@@ -43,7 +40,11 @@ class Locator:
         query = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON), 0)
         first = matches[0] if matches else None
         best = next((index for index in matches if index > query and not self.in_block), first)
-        return self.block if best is None else self._place_at_offset(tokens[best].start)
+        if best is None:
+            return self.block
+        offset = tokens[best].start
+        preceding_text = self.text[:offset]
+        return Place(self.block.path, preceding_text.count("\n") + 1, offset - preceding_text.rfind("\n"))
 
     def __str__(self) -> str:
         return str(self.place)
@@ -53,7 +54,3 @@ class Locator:
             return list(Dialect.get_or_raise(self.dialect).tokenize(self.text)) if self.text else []
         except TokenError:
             return []
-
-    def _place_at_offset(self, offset: int) -> Place:
-        preceding_text = self.text[:offset]
-        return Place(self.block.path, preceding_text.count("\n") + 1, offset - preceding_text.rfind("\n"))

@@ -66,11 +66,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Seed:
-    """A CSV file of the project: path from the root, header, NULL texts, and hashes.
-
-    The hashes cover all its rows and each column's cells. The order of the rows and the layout of the file do not
-    change them.
-    """
+    """A CSV file of the project; its hashes do not depend on the order of rows and the layout of the file."""
 
     path: str
     digest: str
@@ -86,10 +82,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class DbtVersions:
-    """The additional settings of a dbt snapshot: the columns that it adds, and the end of a version in force.
-
-    `since` is the query's column with the begin of a version, '' for the moment of the run.
-    """
+    """The settings of a dbt snapshot; `since` is the column with the begin of a version, '' for the run's moment."""
 
     since: str = ""
     scd_id: str = "dbt_scd_id"

@@ -23,11 +23,7 @@ _TOKEN = re.compile(r"\s*([()&|^]|[^()&|^\s]+)")
 
 
 def select(graph: Graph, selectors: Iterable[str], changed_models: Changed | None = None) -> frozenset[str]:
-    """Return the models that any selector names; raise RequestError for one that is invalid or selects nothing.
-
-    A name, glob or tag within a selector that no model has is an error too: it may be a typing error, and `^typo` would
-    select everything.
-    """
+    """Return the models that any selector names; raise RequestError for an invalid part, or one of no model."""
     chosen: frozenset[str] = frozenset()
     for selector in selectors:
         matches = _Selector(graph, selector, changed_models).all()
@@ -100,35 +96,27 @@ class _Selector:
         prefix, colon, argument = word.partition(":")
         # `tag:+x` is an older spelling
         up, down = word.startswith("+") or argument.startswith("+"), word.endswith("+")
-        prefix, core = (
-            prefix.removeprefix("+").lower(),
-            (argument if colon else word).removeprefix("+").removesuffix("+"),
-        )
+        prefix = prefix.removeprefix("+").lower()
+        core = (argument if colon else word).removeprefix("+").removesuffix("+")
         if colon and prefix not in ("tag", "git"):
             raise self._selector_error(f"`{prefix}:` is not known")
         if prefix == "git" and colon:
-            return self._extend_selection(self._models_since(core), up, down)
-        matches = self._match_models(prefix if colon else "", core.lower())
+            if self.changed is None:
+                raise self._selector_error("`git:` cannot be used here")
+            if not core:
+                raise self._selector_error("`git:` needs a branch")
+            return self._extend_selection(self.changed(core) & self.graph.models.keys(), up, down)
+        prefix, models = prefix if colon else "", self.graph.models
+        matches = frozenset(n for n, model in models.items() if _is_match(prefix, core.lower(), n, model.metadata.tags))
         if not matches:
-            near = _nearest_name(core.lower(), self._list_names(prefix if colon else ""))
-            hint = f"Did you mean `{'tag:' if colon else ''}{near}`?" if near else HINT
+            tags = {tag for model in models.values() for tag in model.metadata.tags}
+            # a mistyped name may lack its schema
+            names = sorted(tags if prefix else models)
+            by_word = {last: name for name in names for last in (name.lower().rpartition(".")[2], name.lower())}
+            near = get_close_matches(core.lower(), by_word, n=1, cutoff=0.75)
+            hint = f"Did you mean `{'tag:' if colon else ''}{by_word[near[0]]}`?" if near else HINT
             raise RequestError(f"`{word}` selects no model.", hint=hint)
         return self._extend_selection(matches, up, down)
-
-    def _list_names(self, prefix: str) -> list[str]:
-        models = self.graph.models.values()
-        return sorted({tag for model in models for tag in model.metadata.tags}) if prefix else sorted(self.graph.models)
-
-    def _match_models(self, prefix: str, core: str) -> frozenset[str]:
-        models = self.graph.models.items()
-        return frozenset(name for name, model in models if _is_match(prefix, core, name, model.metadata.tags))
-
-    def _models_since(self, ref: str) -> frozenset[str]:
-        if self.changed is None:
-            raise self._selector_error("`git:` cannot be used here")
-        if not ref:
-            raise self._selector_error("`git:` needs a branch")
-        return self.changed(ref) & self.graph.models.keys()
 
     def _extend_selection(self, names: frozenset[str], up: bool, down: bool) -> frozenset[str]:
         above = self.graph.upstream(names) if up else frozenset()
@@ -149,13 +137,6 @@ def is_selected(selector: str, model_name: str, tags: tuple[str, ...]) -> bool:
     """Return True if a name, a glob or `tag:x` is this model's; for rules that are about each model by itself."""
     prefix, colon, core = selector.strip().lower().rpartition(":")
     return _is_match(prefix, core, model_name, tags) if not colon or prefix == "tag" else False
-
-
-def _nearest_name(word: str, names: Iterable[str]) -> str:
-    """Return the name that a mistyped word may mean, which may lack its schema; '' for none."""
-    by_word = {last: name for name in names for last in (name.lower().rpartition(".")[2], name.lower())}
-    near = get_close_matches(word, by_word, n=1, cutoff=0.75)
-    return by_word[near[0]] if near else ""
 
 
 def _is_match(prefix: str, core: str, model_name: str, tags: tuple[str, ...]) -> bool:

@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL that runs beside a model's query, in Spark's dialect; dates and `@this_model` are macros in it.
-
-    `head` is all of it, or the part before the query in it; `makes` is the temporary view that it creates.
-    """
+    """SQL beside a model's query: `head` is the part before a query in it; `makes` is the view that it creates."""
 
     head: str
     query: str = ""

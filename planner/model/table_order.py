@@ -1,8 +1,4 @@
-"""The order of the columns of a model's table, which its readers' `*` follows.
-
-Files in folders have the columns that name the folders behind all others; a format with a log keeps the order of the
-query, and so does a view.
-"""
+"""The order of a table's columns: files in folders have the columns that name the folders behind all others."""
 
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
@@ -19,24 +15,10 @@ FOLDER_TYPES = ("string", "date", "boolean", "tinyint", "smallint", "int", "bigi
 
 
 def order_columns(model: Model, columns: Iterable[str], types: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the columns of a model's query and kind in the order of its table.
-
-    A column whose type is not in `types` counts as one that can name a folder.
-    """
+    """Return the columns of a model in its table's order; one without a type in `types` may name a folder."""
     names = tuple(columns)
     if is_in_query_order(model):
         return names
-    last = _folder_columns(model, names, types)
-    return (*(name for name in names if name not in last), *last)
-
-
-def is_in_query_order(model: Model) -> bool:
-    """Return True if no column names a folder, or if the format has them in the query's order even so."""
-    has_folders = model.storage.partitioned_by or model.by_time.time_column
-    return not (has_folders and model.kind.is_stored) or model.storage.table_format in TABLE_FORMATS
-
-
-def _folder_columns(model: Model, names: tuple[str, ...], types: Mapping[str, str]) -> tuple[str, ...]:
     parts = tuple(
         name
         for name in dict.fromkeys(map(partition_column, model.storage.partitioned_by))
@@ -47,7 +29,14 @@ def _folder_columns(model: Model, names: tuple[str, ...], types: Mapping[str, st
     )
     # Spark wants a column beside those that a table is partitioned by: without one, hidden columns take their place.
     parts = parts if len(parts) + bool(model.by_time.time_column) < len(names) else ()
-    return (*((model.by_time.time_column,) if _names_days(model, names, types) else ()), *parts)
+    last = (*((model.by_time.time_column,) if _names_days(model, names, types) else ()), *parts)
+    return (*(name for name in names if name not in last), *last)
+
+
+def is_in_query_order(model: Model) -> bool:
+    """Return True if no column names a folder, or if the format has them in the query's order even so."""
+    has_folders = model.storage.partitioned_by or model.by_time.time_column
+    return not (has_folders and model.kind.is_stored) or model.storage.table_format in TABLE_FORMATS
 
 
 def is_too_long(name: str, table_format: str) -> bool:

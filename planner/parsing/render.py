@@ -12,17 +12,8 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.definitions.audits.audit_calls import BoundAudit
+from mergeplan.planner.parsing.macros import splicing
 from mergeplan.planner.parsing.macros.expand import dates, spark_tree
-from mergeplan.planner.parsing.macros.splicing import (
-    alias_of,
-    aliases_of,
-    apply_splices,
-    key_of,
-    list_splices,
-    original_offset,
-    short_alias,
-    splice_text,
-)
 from mergeplan.planner.parsing.sql.names import set_name, table_key
 from mergeplan.planner.parsing.sql.spark_text import spark_text
 
@@ -38,21 +29,14 @@ def render_model(
     interval: Interval | None,
     execution: datetime,
 ) -> str:
-    """Return the model's query in Spark SQL over physical tables, for one interval.
-
-    `tables` maps a name to its table, or to a whole query in brackets. A name that it lacks stays as it is. Without an
-    interval the dates are those of 1970-01-01, for dry runs.
-    """
+    """Return the model's query over tables, or queries in brackets, for an interval or 1970-01-01."""
     return query_of(model, tables, embedded_models, dates(interval, execution))
 
 
 def query_of(
     model: Model, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> str:
-    """Return the model's query as it runs, with each `@name` replaced by its value in `values`.
-
-    It is the query's own text or, if that is not Spark SQL, the SQL that is generated from its tree.
-    """
+    """Return the model's query as it runs, with `values` for each `@name`: its own text, or one made of its tree."""
     if not model.written.text:
         return spark_text(render_tree(model.sql, tables, embedded_models, values))
     return text_over(model.written.text, tables, embedded_models, values)
@@ -66,23 +50,22 @@ def text_over(
     this: str = "",
 ) -> str:
     """Return the text of a query as it runs; `this` is the query in brackets for `@this_model`."""
-    return splice_text(text, _tables_with_embedded(text, tables, embedded_models, values), values, this)
+    return splicing.splice_text(text, _tables_with_embedded(text, tables, embedded_models, values), values, this)
 
 
 def locate_error(
     model: Model, tables: Mapping[str, str], embedded_models: Mapping[str, Model], line: int, column: int
 ) -> Place | None:
-    """Return the place in the model's file of an error that Spark found at a line and column, or None.
-
-    The line and column refer to the result of `render_model` without an interval.
-    """
+    """Return the place in a model's file of an error at a line and column of its rendered query, or None."""
     if not model.written.text or not line:
         return None
     values = dates(None, _EPOCH)
     text = model.written.text
-    changes = list_splices(text, _tables_with_embedded(text, tables, embedded_models, values), values)
-    lines = apply_splices(text, changes).split("\n")
-    at = original_offset(changes, sum(len(text_line) + 1 for text_line in lines[: line - 1]) + max(column - 1, 0))
+    changes = splicing.list_splices(text, _tables_with_embedded(text, tables, embedded_models, values), values)
+    lines = splicing.apply_splices(text, changes).split("\n")
+    at = splicing.original_offset(
+        changes, sum(len(text_line) + 1 for text_line in lines[: line - 1]) + max(column - 1, 0)
+    )
     prefix = text[:at]
     return Place(model.path, model.written.text_line + prefix.count("\n"), _file_column(model, prefix) if column else 0)
 
@@ -99,7 +82,9 @@ def _file_column(model: Model, before: str) -> int:
 def _tables_with_embedded(
     text: str, tables: Mapping[str, str], embedded_models: Mapping[str, Model], values: Mapping[str, exp.Expr]
 ) -> Mapping[str, str]:
-    read = {key_of(table) for table in spark_tree(text).find_all(exp.Table)} & embedded_models.keys() - tables.keys()
+    read = {
+        splicing.key_of(table) for table in spark_tree(text).find_all(exp.Table)
+    } & embedded_models.keys() - tables.keys()
     return {
         **tables,
         **{name: f"({query_of(embedded_models[name], tables, embedded_models, values)})" for name in read},
@@ -114,10 +99,7 @@ def render_audit(
     execution: datetime,
     rows: str = "",
 ) -> str:
-    """Return the SELECT of failing rows in Spark SQL over physical tables, with an interval's dates.
-
-    `rows` is the query for `@this_model`.
-    """
+    """Return the SELECT of failing rows over physical tables, with an interval's dates and `rows` of the model."""
     values = dates(interval, execution)
     values |= {name: fill_values(tree.copy(), values) for name, tree in audit.arguments.items()}
     if audit.text:
@@ -159,10 +141,7 @@ def stage_statements(
     tables: Mapping[str, str],
     embedded_models: Mapping[str, Model],
 ) -> tuple[str, ...]:
-    """Return the statements of a stage in Spark SQL, with the values of dates.
-
-    `this` is the table or view that replaces `@this_model`.
-    """
+    """Return the statements of a stage in Spark SQL, with `this` for `@this_model` and the values of dates."""
     replacements = {name: value.sql("spark") for name, value in values.items()} | {"this_model": this}
 
     def text(match: re.Match[str]) -> str:
@@ -202,7 +181,7 @@ def _replace_views(tree: exp.Expr, views: Mapping[str, exp.Expr]) -> exp.Expr:
     for table in list(tree.find_all(exp.Table)):
         view = views.get(table.name.lower()) if not table.db and table.name.lower() not in cte_names else None
         if view is not None:
-            alias = table.args.get("alias") or exp.TableAlias(this=short_alias(table.name))
+            alias = table.args.get("alias") or exp.TableAlias(this=splicing.short_alias(table.name))
             carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
             table.replace(exp.Subquery(this=view.copy(), alias=alias, **carried))
     return tree
@@ -223,7 +202,7 @@ def fill_values(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
 
 def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded_models: Mapping[str, Model]) -> None:
     replaced = {**tables, **{name: "" for name in embedded_models if name not in tables}}
-    aliases = aliases_of(tree, replaced)
+    aliases = splicing.aliases_of(tree, replaced)
     references = [(table, table_key(table), table.find_ancestor(exp.Select)) for table in tree.find_all(exp.Table)]
     for table, key, select in references:
         if replaced.get(key, key) != key:
@@ -231,7 +210,7 @@ def _replace_tables(tree: exp.Expr, tables: Mapping[str, str], embedded_models: 
             _replace_table(table, key, alias, tables, embedded_models)
     if aliases:
         for column in list(tree.find_all(exp.Column)):
-            if match := alias_of(column, aliases):
+            if match := splicing.alias_of(column, aliases):
                 _drop_schema(column, *match)
 
 
@@ -247,9 +226,9 @@ def _replace_table(
     else:
         set_name(table, physical)
         if not table.alias:
-            table.set("alias", exp.TableAlias(this=short_alias(alias)))
+            table.set("alias", exp.TableAlias(this=splicing.short_alias(alias)))
         return
-    table_alias = table.args.get("alias") or exp.TableAlias(this=short_alias(alias))
+    table_alias = table.args.get("alias") or exp.TableAlias(this=splicing.short_alias(alias))
     carried = {key: table.args[key] for key in _CARRIED if table.args.get(key)}
     table.replace(exp.Subquery(this=inner, alias=table_alias, **carried))
 
@@ -257,6 +236,6 @@ def _replace_table(
 def _drop_schema(column: exp.Column, alias: str, part_count: int) -> None:
     column_parts = column.parts[part_count:]
     column.set("catalog", None)
-    column.set("db", short_alias(alias) if len(column_parts) > 1 else None)
-    column.set("table", column_parts[0].copy() if len(column_parts) > 1 else short_alias(alias))
+    column.set("db", splicing.short_alias(alias) if len(column_parts) > 1 else None)
+    column.set("table", column_parts[0].copy() if len(column_parts) > 1 else splicing.short_alias(alias))
     column.set("this", column_parts[-1])

@@ -10,10 +10,7 @@ from mergeplan.planner.plan.change import Change
 
 
 def as_adopted(change: Change) -> Change:
-    """Return the change of a model that adopts a table, with the adopted time as needed and the copied time as missing.
-
-    Adoption computes nothing. A later run fills the time that the adopted table does not hold.
-    """
+    """Return a change that adopts a table: the adopted time is needed, the copied time missing, none is computed."""
     if change.adopts is None:
         return change
     rows = change.adopts.rows
@@ -24,11 +21,7 @@ def as_adopted(change: Change) -> Change:
 def models_of_adoption(
     models: Mapping[str, Model], adopted_names: Collection[str], deployed_names: Collection[str]
 ) -> list[str]:
-    """Return the models that come into prod with the adopted ones.
-
-    These are the adopted models, the seeds that are read, and views and embedded models that read nothing else. Raise
-    RequestError if one of them reads a stored model that is neither adopted nor in prod.
-    """
+    """Return the adopted models with what they need in prod; raise RequestError if that is another table."""
     graph, available_names = graph_of(models), {*adopted_names, *deployed_names}
     names: list[str] = []
     for name in graph.order:

@@ -19,10 +19,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 def find_column_problem(
     graph: Graph, model: Model, shape: Shape | None, effects: Mapping[str, Columns], known_columns: Iterable[str] = ()
 ) -> Blocker | ProjectError | None:
-    """Return an error for a column that no parent has, or a blocker for one that a parent loses in this change.
-
-    `known_columns` are the columns of the parents.
-    """
+    """Return an error for a column that no parent has, or a blocker for one that a parent loses in this change."""
     if shape is None or shape.unresolved is None:
         return None
     column = shape.unresolved
@@ -33,11 +30,9 @@ def find_column_problem(
         message = f"`{model.name}` reads `{column}`, which this change removes from `{incomplete}`."
         return Blocker(message, place)
     parents = ", ".join(f"`{p}`" for p in graph.parents[model.name]) or "any table it reads"
-    return ProjectError(
-        f"`{model.name}` reads the column `{column}`, which is not in {parents}.",
-        place=place,
-        hint=did_you_mean(column, known_columns, most=12) or "Name a column that is there.",
-    )
+    hint = did_you_mean(column, known_columns, most=12) or "Name a column that is there."
+    message = f"`{model.name}` reads the column `{column}`, which is not in {parents}."
+    return ProjectError(message, place=place, hint=hint)
 
 
 def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:
@@ -95,10 +90,7 @@ def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:
 
 
 def find_lost_hours(changes: Iterable[Change]) -> list[Blocker]:
-    """Return a warning for each new table that is filled by the hour, and whose time column tells no hours.
-
-    The rows of a day are at its first moment, so only the batch of the first hour writes them.
-    """
+    """Return a warning for each new table that is filled by the hour, and whose time column tells no hours."""
     warnings = []
     for change in changes:
         snapshot = change.new
@@ -133,10 +125,7 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
 def find_shortened_tables(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: Iterable[Change], table_state: Loaded, window: Window
 ) -> list[Blocker]:
-    """Return a blocker for each new table that would lack time of the old one because what it reads is not whole.
-
-    No table is filled past what it reads holds, so that it would replace a whole table by a part, or by nothing.
-    """
+    """Return a blocker for each new table that would lack time of the old one because what it reads is not whole."""
     blockers, changes = list[Blocker](), tuple(changes)
     built_names = {change.name for change in changes if change.shares is None}
     for change in changes:

@@ -16,13 +16,14 @@ from mergeplan.planner.intervals import (
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, Naming
+from mergeplan.planner.plan import schedule
 from mergeplan.planner.plan.adoption import as_adopted
 from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_emptied, find_gaps, mark_lost_time, only
 from mergeplan.planner.plan.blockers import find_lost_hours, find_shortened_tables, find_unwritable_names, history_lost
 from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import list_unrestated, overrides_for, restatements_for
-from mergeplan.planner.plan.change import Adoption, Days
+from mergeplan.planner.plan.change import Adoption, Days, build_unedited_change
 from mergeplan.planner.plan.change import Blocker as Blocker
 from mergeplan.planner.plan.change import Category as Category
 from mergeplan.planner.plan.change import Change as Change
@@ -36,17 +37,7 @@ from mergeplan.planner.plan.forward_only import NOT_ASKED, ForwardOnly, include_
 from mergeplan.planner.plan.previews import PreviewStage, build_previews
 from mergeplan.planner.plan.refused import ALL_OPENED, Unopened
 from mergeplan.planner.plan.restatement import Restatement
-from mergeplan.planner.plan.schedule import (
-    EPOCH,
-    ONCE,
-    Loaded,
-    Readiness,
-    Window,
-    find_limited_models,
-    look_back_like,
-    schedule_changes,
-    schedule_run,
-)
+from mergeplan.planner.plan.schedule import EPOCH, ONCE, Loaded, Readiness, Window
 from mergeplan.planner.plan.witness.check import Check
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.snapshot.environment import PROD, Environment, ViewChanges, view_changes
@@ -55,11 +46,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan with all its decisions.
-
-    `id` names it. `digest` is the same for two plans that replace the same tables by the same tables, in any
-    environment, so that a merge can tell whether anything changed since.
-    """
+    """A plan with all its decisions; plans of one `digest` replace the same tables by the same tables."""
 
     id: str
     digest: str
@@ -156,7 +143,7 @@ def build_plan(
     )
     # A table that keeps another one's rows holds them from its creation on: none of them is missing.
     table_state, snapshots = include_inherited_rows(table_state, decided.changes), decided.snapshots
-    changes = schedule_changes(graph, snapshots, decided.changes, table_state, request.window)
+    changes = schedule.schedule_changes(graph, snapshots, decided.changes, table_state, request.window)
     changes = mark_lost_time(changes, graph, table_state, request.window)
     # Checked before previews replace the tables that prod gets, and before the request removes any time.
     lost = (*find_unwritable_names(changes), *history_lost(changes))
@@ -183,7 +170,7 @@ def build_plan(
         warnings=(*decided.warnings, *_find_warnings(request, base, target, changes, graph)),
         overrides=decided.used_overrides,
         unused_overrides=_find_unused_overrides(
-            overrides, decided.used_overrides, changes, _shared_tables(target, base)
+            overrides, decided.used_overrides, changes, _list_shared_tables(target, base)
         ),
         parents=graph.parents,
         comparisons=tuple(
@@ -217,18 +204,23 @@ def _build_environment(
     views = frozenset(name for name in names if models[name].kind.has_view)
     naming, expires_at = request.naming, request.expires_at
     new = replace(target, snapshots=snapshots, views=views, naming=naming, expires_at=expires_at)
-    _check_views(new, base)
+    # no view may have the name of another model's view
+    taken = base.views_by_name if base.name != new.name else {}
+    named: dict[str, str] = {}
+    for model in sorted(new.views):
+        name = new.naming.view(model, new.name)
+        owner = named.setdefault(name, taken[name].model if name in taken else model)
+        if owner != model:
+            message = f"`{name}`, the view of `{model}` in `{new.name}`, is the view of `{owner}` already."
+            hint = "Rename the model or the environment."
+            raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
     return new
 
 
 def input_timelines(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded
 ) -> Mapping[str, Timeline]:
-    """Return, by table, the time that the computations of these changes rely on.
-
-    It is the time that the tables hold, or will hold by then. A restatement that starts meanwhile removes such time,
-    and rows computed from a table that lacks it would stay wrong.
-    """
+    """Return, by table, the time that these computations rely on, which no restatement may remove meanwhile."""
     filled = {change.name: intersect_intervals(change.missing, change.needed) for change in changes if change.missing}
     inputs = {
         snapshots[name].table: merge_intervals((*table_state.timeline_of(snapshots[name]), *filled.get(name, ())))
@@ -247,7 +239,7 @@ def _decide_changes(
     graph: Graph, base: Environment, table_state: Loaded, request: Request, overrides: tuple[Override, ...]
 ) -> tuple[Decisions, Decisions, tuple[Override, ...]]:
     """Return the decisions, those without any comparison of tables, and all overrides, earlier ones and these."""
-    limited, since = find_limited_models(graph, request.window), str(request.window.start or "")
+    limited, since = schedule.find_limited_models(graph, request.window), str(request.window.start or "")
     if request.window.min_intervals:  # more days than from the start on make another preview
         since += f" {request.window.min_intervals}"
 
@@ -314,8 +306,8 @@ def build_run(
             late[model.name] = waits
         return subtract_intervals(available, lost.get(model.name, ()))
 
-    widened = look_back_like(environment.snapshots, base.snapshots if base else {})
-    behind = dict(schedule_run(graph, widened, table_state, window, skipped_names, select_ready_time))
+    widened = schedule.look_back_like(environment.snapshots, base.snapshots if base else {})
+    behind = dict(schedule.schedule_run(graph, widened, table_state, window, skipped_names, select_ready_time))
     # also what no cron fills, if its table is gone: a seed, and the view of a model without a table
     for name in graph.order:
         if environment.snapshots[name].table in table_state.lost and name not in behind and name not in skipped_names:
@@ -330,11 +322,7 @@ def build_run(
 
 
 def _find_lost_rows(environment: Environment, table_state: Loaded, window: Window) -> Mapping[str, Timeline]:
-    """Return, by model, the time that tables with another table's rows have lost.
-
-    A restatement of prod removed it. Its rows belong to the other table, and a plan restores them from there; the
-    table's own query returns different rows.
-    """
+    """Return, by model, the time that a restatement removed from tables with another table's rows."""
     time_lost: dict[str, Timeline] = {}
     for name, snapshot in environment.snapshots.items():
         if snapshot.is_mixed and not snapshot.is_preview:
@@ -400,32 +388,7 @@ def _build_due_change(snapshot: Snapshot, needed_time: Timeline, missing: Timeli
         reason = "Its table was gone from the catalog."
     elif not subtract_intervals(missing, table_state.timeline_of(snapshot)):
         reason = "Its latest time is computed again."
-    return Change(
-        name=snapshot.name,
-        change=ChangeKind.DUE,
-        category=None,
-        rule="due",
-        reason=reason,
-        columns=Columns(),
-        old=snapshot,
-        new=snapshot,
-        recomputed=False,
-        needed=needed_time,
-        missing=missing,
-    )
-
-
-def _check_views(new: Environment, base: Environment) -> None:
-    """Raise ProjectError if a view of the environment has the name of another model's view."""
-    taken = base.views_by_name if base.name != new.name else {}
-    named: dict[str, str] = {}
-    for model in sorted(new.views):
-        name = new.naming.view(model, new.name)
-        owner = named.setdefault(name, taken[name].model if name in taken else model)
-        if owner != model:
-            message = f"`{name}`, the view of `{model}` in `{new.name}`, is the view of `{owner}` already."
-            hint = "Rename the model or the environment."
-            raise ProjectError(message, place=new.snapshots[model].model.place, hint=hint)
+    return build_unedited_change(snapshot, ChangeKind.DUE, reason, needed_time, missing)
 
 
 def _find_warnings(
@@ -436,7 +399,7 @@ def _find_warnings(
     return (*map(Blocker, request.restate_warnings), *unrestated, *emptied, *find_lost_hours(changes))
 
 
-def _shared_tables(target: Environment, base: Environment) -> frozenset[str]:
+def _list_shared_tables(target: Environment, base: Environment) -> frozenset[str]:
     shown = target.snapshots.items()
     return frozenset(name for name, old in shown if name in base.snapshots and base.snapshots[name].table == old.table)
 
@@ -444,10 +407,7 @@ def _shared_tables(target: Environment, base: Environment) -> frozenset[str]:
 def _find_unused_overrides(
     overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...], shared: frozenset[str]
 ) -> tuple[Override, ...]:
-    """Return the overrides of changes that are others now, and the restatements that ended.
-
-    A restatement of which the environment shows the base's table was merged, or has ended in an earlier plan.
-    """
+    """Return the overrides of changes that are others now, and the restatements that were merged or ended."""
     used_models = {override.model for override in used}
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - used_models
     return tuple(
@@ -465,18 +425,14 @@ def _set_owner(change: Change, owners: Mapping[str, str]) -> Change:
 
 
 def digest_of(changes: tuple[Change, ...]) -> str:
-    swaps = [
-        f"{c.name} {c.change} {_snapshot_text(c.old)} {_snapshot_text(c.lands)}"
-        for c in sorted(changes, key=_change_name)
-    ]
+    ordered = sorted(changes, key=_change_name)
+    swaps = [f"{c.name} {c.change} {_snapshot_text(c.old)} {_snapshot_text(c.lands)}" for c in ordered]
     return digest(*swaps)[:16]
 
 
 def compute_plan_id(swaps: str, environment: str, base: str, changes: tuple[Change, ...], request: Request) -> str:
-    time = [
-        f"{change.name} {[str(i) for i in change.needed]} {change.category}"
-        for change in sorted(changes, key=_change_name)
-    ]
+    ordered = sorted(changes, key=_change_name)
+    time = [f"{change.name} {[str(i) for i in change.needed]} {change.category}" for change in ordered]
     options = (
         f"{request.skip_backfill} {request.window.start} {request.window.end}",
         "empty" if request.empty_backfill else "",

@@ -96,10 +96,7 @@ class Forward:
 
 @dataclass(frozen=True)
 class Adoption:
-    """An existing table whose rows a model's first version takes over without computing them.
-
-    `rows` is the time that it holds, as a person declared or its rows say. `at` tells one adoption from the next.
-    """
+    """An existing table whose rows a model takes over: `rows` is the time that it holds, `at` tells adoptions apart."""
 
     table: str  # as it was declared
     rows: Timeline = ()
@@ -190,10 +187,17 @@ class Blocker:
 
 
 def longest_lookback(old: Snapshot | None, new: Snapshot) -> int:
-    """Return how many units are computed again before missing ones, by the table that is replaced, too.
-
-    An edit may shorten the lookback; late rows that came into the one table meanwhile must come into the other.
-    """
+    """Return the longer lookback of the old and the new table: late rows of the old one must come into the new."""
     models = [snapshot.model for snapshot in (old, new) if snapshot and snapshot.kind is new.kind]
     unit = UNITS[new.model.cron.unit]
     return max(-(-model.batches.lookback * UNITS[model.cron.unit] // unit) for model in models)
+
+
+def build_unedited_change(
+    snapshot: Snapshot, kind: ChangeKind, reason: str, needed: Timeline, missing: Timeline
+) -> Change:
+    """Return the change of a model that nobody edited, and whose table lacks time."""
+    columns, rule = Columns(), kind.value
+    return Change(
+        snapshot.name, kind, None, rule, reason, columns, snapshot, snapshot, False, needed=needed, missing=missing
+    )

@@ -25,10 +25,7 @@ def source_diff(old: Model | None, new: Model | None) -> str:
 
 
 def query_diff(change: Change) -> str:
-    """Return the unified diff of a model's rendered queries, by clause; '' if the model is not edited.
-
-    Macros and variables are filled in.
-    """
+    """Return the unified diff of a model's rendered queries, by clause; '' if the model is not edited."""
     if change.change is ChangeKind.INDIRECT:
         return ""
     old, new = (snapshot.model if snapshot else None for snapshot in (change.old, change.new))

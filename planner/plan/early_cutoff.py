@@ -1,7 +1,4 @@
-"""Early cut-off: a rebuilt table with the same rows as the one it replaces does not change its readers.
-
-Spark compares the contents of two tables as hashes; this file says what to compare, and what the answer allows.
-"""
+"""Early cut-off: a rebuilt table with the same rows, by Spark's hashes of contents, changes no readers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,10 +13,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of a table with its replacement.
-
-    The reader need not be computed if both hold the same rows in these columns.
-    """
+    """A comparison of a table with its replacement; with equal rows in these columns, the reader is not computed."""
 
     reader: str
     old: Snapshot
@@ -31,10 +25,7 @@ class Comparison:
         return self.new.name
 
     def answer(self, table_state: Loaded) -> bool | None:
-        """Return True if both are known to hold the same rows in every period that either holds.
-
-        Return False if a known period differs, and None if that is not known yet.
-        """
+        """Return True if both hold the same rows in every period, False if one differs, None if that is not known."""
         timelines = table_state.timeline_of(self.old), table_state.timeline_of(self.new)
         periods = {period for timeline in timelines for period in _list_periods(self.new, timeline)}
         one, two = (
@@ -54,11 +45,7 @@ class Comparison:
 
 
 def build_comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snapshot) -> Comparison | None:
-    """Return the comparison that could let a reader of `new` keep its rows; None if there is none.
-
-    Both are stored tables with the same partitions by time. The reader reads columns that both have, or reads all
-    columns of two tables with the same ones.
-    """
+    """Return the comparison that could let a reader of `new` keep its rows; None if there is none."""
     # A view holds nothing that could be hashed, and tables that are cut otherwise have no periods in common.
     if shape is None or old is None or not (old.kind.is_stored and new.kind.is_stored) or old.table == new.table:
         return None

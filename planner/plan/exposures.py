@@ -16,10 +16,7 @@ class ExposureHit:
 
 
 def exposures_hit(exposures: Iterable[Exposure], changes: Sequence[Change]) -> tuple[ExposureHit, ...]:
-    """Return the exposures with a model that is removed, or that shows other rows, other values or fewer columns.
-
-    A column that is added breaks no use, and neither does a table that is rebuilt with the same rows.
-    """
+    """Return the exposures with a model that is removed, or that shows other rows, other values or fewer columns."""
     changed = {change.name for change in changes if _is_felt(change)}
     hits = ((exposure, tuple(name for name in exposure.models if name in changed)) for exposure in exposures)
     return tuple(ExposureHit(exposure, models) for exposure, models in hits if models)

@@ -139,10 +139,8 @@ def still_mixed(snapshot: Snapshot, old: Snapshot, *, keeps_table: bool = False)
 
 def _set_visible_rows(snapshot: Snapshot, visible_digest: TableDigest) -> Snapshot:
     assert snapshot.meaning is not None
-    return replace(
-        snapshot,
-        meaning=replace(snapshot.meaning, held_rows=visible_digest.rows, held=tuple(visible_digest.columns.items())),
-    )
+    held = tuple(visible_digest.columns.items())
+    return replace(snapshot, meaning=replace(snapshot.meaning, held_rows=visible_digest.rows, held=held))
 
 
 def apply_forward_only(
@@ -158,25 +156,17 @@ def apply_forward_only(
     if rule_verdict.rule == "layout-changed" or (why_not(old, new) and not (request.every and new.kind.is_seed)):
         return rule_verdict
     if new.policy.forward_only and new.kind.is_stored:
-        rule, cause = (
-            "forward-only-model",
-            ("It is incremental in dbt" if new.written.dbt_text else "Its kind is `forward_only`"),
-        )
+        rule = "forward-only-model"
+        cause = "It is incremental in dbt" if new.written.dbt_text else "Its kind is `forward_only`"
     elif was_edited and request.every:
         rule, cause = "forward-only-plan", "The plan is forward-only"
     elif forward_only_parents:
-        rule, cause = (
-            "reads-forward-only",
-            f"Only forward-only changes touch it (of {', '.join(f'`{name}`' for name in forward_only_parents)})",
-        )
+        rule = "reads-forward-only"
+        cause = f"Only forward-only changes touch it (of {', '.join(f'`{name}`' for name in forward_only_parents)})"
     else:
         return rule_verdict
-    return Verdict(
-        Category.FORWARD_ONLY,
-        rule,
-        f"{cause}: {_rows_kept(new, request.since)}. {rule_verdict.reason}",
-        rule_verdict.columns,
-    )
+    reason = f"{cause}: {_rows_kept(new, request.since)}. {rule_verdict.reason}"
+    return Verdict(Category.FORWARD_ONLY, rule, reason, rule_verdict.columns)
 
 
 def _rows_kept(model: Model, since: datetime | None) -> str:
@@ -190,10 +180,7 @@ def _rows_kept(model: Model, since: datetime | None) -> str:
 
 
 def going_on(old: Snapshot, new: Snapshot, table_state: Loaded, request: ForwardOnly) -> Forward:
-    """Return how the table of a forward-only change continues.
-
-    It keeps all rows of the old one, or those before the effective date.
-    """
+    """Return how the table of a forward-only change continues: with all old rows, or those before a date."""
     model = new.model
 
     def policy(own: str, allowed_names: tuple[str, ...]) -> str:
@@ -213,11 +200,9 @@ def _time_before(model: Model, held_time: Timeline, since: datetime | None) -> T
         return held_time if model.kind.is_order_dependent else ()  # FULL: it is computed whole, or not at all
     # the interval that contains the date is recomputed as a whole
     cut = model.cron.cut(since)
-    return (
-        subtract_intervals(held_time, (Interval(min(cut, held_time[-1].end), held_time[-1].end),))
-        if cut < held_time[-1].end
-        else held_time
-    )
+    if cut < held_time[-1].end:
+        return subtract_intervals(held_time, (Interval(min(cut, held_time[-1].end), held_time[-1].end),))
+    return held_time
 
 
 def include_inherited_rows(table_state: Loaded, changes: Iterable[Change]) -> Loaded:
@@ -256,10 +241,7 @@ def blocker_of(model: Model, finding: Finding) -> Blocker:
 def merge_columns(
     before: tuple[Column, ...], after: tuple[Column, ...], destructive: str, additive: str
 ) -> tuple[Column, ...]:
-    """Return the columns of a table that keeps another one's rows.
-
-    These are the columns of the new query, and the old ones where a model says `ignore`.
-    """
+    """Return the columns of a table that keeps another's rows: the query's, and old ones where a model ignores."""
     old = {column.name: column for column in before}
     merged = []
     for column in after:

@@ -17,10 +17,7 @@ KEEPING = (Category.METADATA, Category.EQUIVALENT)
 
 
 def keep_rows(candidate: Candidate, rule_verdict: Verdict) -> Decision:
-    """Decide a change that keeps existing rows.
-
-    A table takes over the rows of the one that it replaces. A view keeps those of the tables that it reads.
-    """
+    """Decide a change that keeps rows: those of the replaced table, or for a view those of the tables it reads."""
     inputs, old, fresh, since = candidate.inputs, candidate.old, candidate.fresh, _find_effective_date(candidate)
     takes_over = fresh.kind.is_stored and not fresh.kind.is_seed
     snapshot = _build_mixed_table(candidate) if takes_over else fresh
@@ -104,7 +101,6 @@ def keep_columns(snapshot: Snapshot, old: Snapshot, *, is_copy: bool = False) ->
 
 
 def _merge_types(old: Snapshot, meaning: Meaning, policies: tuple[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the types of a table's columns; one that it may ignore may be unknown."""
     types, query_types = dict(old.meaning.types if old.meaning else ()), dict(meaning.types)
     if "ignore" not in policies:
         return meaning.types

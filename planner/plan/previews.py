@@ -1,8 +1,4 @@
-"""Previews: tables of an environment beside prod for forward-only changes.
-
-A preview holds some days, computed by the new query; or all rows of prod's table, where the query of a rebuild is the
-same. What prod gets is decided without them. A preview is never shared and never promoted.
-"""
+"""Previews: tables beside prod for forward-only changes, which are never shared and never promoted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,10 +20,7 @@ SINCE_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class PreviewStage:
-    """An environment beside prod for which previews are built.
-
-    `loaded` is what tables hold, `window` the requested time, and `filled` says whether previews are filled at all.
-    """
+    """An environment beside prod for previews: what tables hold, the `window`, and whether any are `filled`."""
 
     environment: str
     loaded: Loaded
@@ -39,10 +32,7 @@ class PreviewStage:
 def build_previews(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], stage: PreviewStage
 ) -> tuple[dict[str, Snapshot], tuple[Change, ...]]:
-    """Return the environment's snapshots and changes with previews.
-
-    Previews replace the tables that forward-only changes keep, and all tables that would be computed from those.
-    """
+    """Return the snapshots and changes with previews of what forward-only changes keep, and of what reads that."""
     # A model with a preview moves its readers too: rows of a preview must not reach a table that prod gets.
     shown, whole = dict(snapshots), set[str]()
     by_name = {change.name: change for change in changes}
@@ -51,24 +41,21 @@ def build_previews(
         if change is None or change.new is None:
             continue
         moved = [p for p in graph.parents[name] if shown[p] is not snapshots[p]]
+        keeps_all = change.category is Category.FORWARD_ONLY and change.shares is not None
         if not change.kind.is_stored:
             if moved:
                 versions = {p: shown[p].version for p in graph.parents[name]}
                 by_name[name] = _preview_view(change, versions, stage.naming)
                 whole |= {name} if whole.issuperset(moved) else set()
-        elif _keeps_all(change) and whole.issuperset(moved) and change.rule in KEEPING_ALL and change.keeps_rows:
+        elif keeps_all and whole.issuperset(moved) and change.rule in KEEPING_ALL and change.keeps_rows:
             by_name[name] = _copy_table(change, stage)
             whole.add(name)
-        elif _keeps_all(change) or (moved and change.shares is None):
+        elif keeps_all or (moved and change.shares is None):
             by_name[name] = _preview_table(change, stage)
         new = by_name[name].new
         assert new is not None
         shown[name] = new
     return shown, tuple(by_name[change.name] for change in changes)
-
-
-def _keeps_all(change: Change) -> bool:
-    return change.category is Category.FORWARD_ONLY and change.shares is not None
 
 
 def _preview_view(change: Change, versions: Mapping[str, str], naming: Naming) -> Change:

@@ -11,16 +11,9 @@ from mergeplan.planner.intervals import Timeline, build_timeline, intersect_inte
 from mergeplan.planner.model.graph import Graph, graph_of, reach_names
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan import schedule
 from mergeplan.planner.plan.change import Days
-from mergeplan.planner.plan.schedule import (
-    EPOCH,
-    Frontiers,
-    Loaded,
-    Window,
-    contiguous_end,
-    earliest_moment,
-    whole_start,
-)
+from mergeplan.planner.plan.schedule import EPOCH, Frontiers, Loaded, Window
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -95,11 +88,7 @@ def cascade_models(
     chosen_names: Collection[str],
     kept_tables: Collection[str] = (),
 ) -> tuple[frozenset[str], tuple[LeftOut, ...]]:
-    """Return the models that are restated with the chosen ones, down the graph, and those that are left out.
-
-    A model that is left out keeps its rows, and so does one that reads only such models. `kept_tables` are tables that
-    prod shows and that another environment must not write.
-    """
+    """Return the models that are restated with the chosen ones, and those left out, which keep their rows."""
     reached: set[str] = set()
     restated: set[str] = set()
     left_out: list[LeftOut] = []
@@ -143,10 +132,7 @@ def _why_not(model: Model, is_prods: bool) -> str:
 
 
 def interval_in_window(model: Model, window: Window | Days) -> Timeline:
-    """Return the time of a model in a window, in whole units of the model.
-
-    A model that is computed as a whole gets all time, and one that reads itself all time from the start on.
-    """
+    """Return the time of a model in a window: all of it if computed as a whole, up to now if it reads itself."""
     if not model.kind.is_by_time:
         return ALL_TIME
     start = model.cron.cut(window.start) if window.start else ALL_TIME[0].start
@@ -155,11 +141,7 @@ def interval_in_window(model: Model, window: Window | Days) -> Timeline:
 
 
 def windows_by_model(graph: Graph, restated_names: Collection[str], window: Window) -> Mapping[str, Window]:
-    """Return, by model, the window in which it is restated.
-
-    A reader of a table that is filled in order, and so restated as a whole, may change at any time: its window has no
-    bounds.
-    """
+    """Return each model's window to restate, without bounds for readers of a table that is restated as a whole."""
     # A batch of such a table builds on the batches before it, and its rows carry no time by which a reader could tell
     # which of them are new ones.
     unbounded: set[str] = set()
@@ -182,10 +164,7 @@ def time_to_restate(
     window: Window,
     restated_names: Collection[str],
 ) -> Mapping[str, Timeline]:
-    """Return, by model, the time to recompute, for models that have any.
-
-    It is the window's time, from the model's start up to its last cron tick, and never past what its parents hold.
-    """
+    """Return the time to recompute by model: the window's, within the model's own and what its parents hold."""
     times: dict[str, Timeline] = {}
     frontiers = Frontiers(graph, window)
     model_windows = windows_by_model(graph, restated_names, window)
@@ -194,17 +173,17 @@ def time_to_restate(
         if model.kind.is_seed or not model.kind.is_stored:
             continue
         due = window.due(model)
-        start = whole_start(graph, model, window)
+        start = schedule.whole_start(graph, model, window)
         held_time = table_state.timeline_of(shown_snapshots[name])
         if name in restated_names:
-            latest = earliest_moment([due, model.schedule.end, bound])
+            latest = schedule.earliest_moment([due, model.schedule.end, bound])
             assert latest is not None
             whole = build_timeline(start, model.cron.cut(latest))
             time = intersect_intervals(whole, interval_in_window(model, model_windows[name]))
             if time:
                 times[name] = time
                 held_time = merge_intervals((*held_time, *time))
-        frontiers.record_end(name, contiguous_end(held_time, start))
+        frontiers.record_end(name, schedule.contiguous_end(held_time, start))
     return times
 
 
@@ -255,7 +234,6 @@ def find_outdated_tables(
 
 
 def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:
-    """Return these models and all that read them through any version of any model."""
     # A reader of long ago may no longer read the model; its table is still there and could be promoted again.
     edges: dict[str, set[str]] = {}
     shown = [snapshot for _, _, snapshots in past.maps for snapshot in snapshots.values()]
@@ -296,10 +274,7 @@ def find_overtaken_time(
 def _find_overtaken_builds(
     due_times: Mapping[str, Timeline], past: Past, timelines: Mapping[str, Timeline]
 ) -> Iterator[tuple[str, Timeline]]:
-    """Yield overtaken time by table, for tables that no environment shows: an apply that failed leaves them.
-
-    No record says from which tables they were computed. The due time of every model counts for them.
-    """
+    """Yield overtaken time of tables that no environment shows, such as those that a failed apply leaves."""
     time = merge_intervals(interval for timeline in due_times.values() for interval in timeline)
     ahead = {table: held for table in past.built if intersect_intervals(held := timelines.get(table, ()), time)}
     names = _downstream_by_name(past, due_times) if ahead else frozenset[str]()

@@ -4,15 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from mergeplan.planner.intervals import (
-    Cron,
-    Timeline,
-    add_lookback,
-    build_timeline,
-    intersect_intervals,
-    merge_intervals,
-    subtract_intervals,
-)
+from mergeplan.planner import intervals
+from mergeplan.planner.intervals import Cron, Timeline
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import replace_settings
@@ -22,7 +15,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Readiness = Callable[[Model, Timeline], Timeline]  # what of a model's missing time may be computed now
-ONCE = build_timeline(EPOCH, EPOCH + timedelta(days=1))  # what a seed needs: to be loaded, once
+ONCE = intervals.build_timeline(EPOCH, EPOCH + timedelta(days=1))  # what a seed needs: to be loaded, once
 
 
 @dataclass(frozen=True)
@@ -108,10 +101,7 @@ class Frontiers:
 def schedule_changes(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded, window: Window
 ) -> tuple[Change, ...]:
-    """Return the changes with the time that their tables need and lack.
-
-    No table is filled past what its parents hold: see `Frontiers`.
-    """
+    """Return the changes with the time that their tables need and lack, within what their parents hold."""
     by_name = {change.name: change for change in changes}
     concerned_names = by_name.keys() | graph.upstream(by_name)
     frontiers = Frontiers(graph, window)
@@ -125,11 +115,9 @@ def schedule_changes(
         elif snapshot.kind.is_stored:
             end = _table_end(snapshot, change, table_state, window, bound)
             needed = _find_needed_time(graph, snapshot.model, end, window) if builds else ()
-            held_end = (
-                end
-                if builds
-                else contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
-            )
+            held_end = end
+            if not builds:
+                held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             frontiers.record_end(name, held_end)
         if change is not None and builds:
             begin = whole_start(graph, snapshot.model, window)
@@ -137,11 +125,11 @@ def schedule_changes(
             old_timeline = table_state.timeline_of(change.old) if change.old and change.copies else ()
             # A table filled in order that copies one written since: its query would not return the rows that came
             # into that one meanwhile, versions of a history or appended rows.
-            copied = intersect_intervals(intersect_intervals(change.copies, old_timeline), needed)
-            is_behind = bool(subtract_intervals(old_timeline, table_state.timeline_of(snapshot)))
+            copied = intervals.intersect_intervals(intervals.intersect_intervals(change.copies, old_timeline), needed)
+            is_behind = bool(intervals.subtract_intervals(old_timeline, table_state.timeline_of(snapshot)))
             if snapshot.model.is_order_dependent and is_behind and copied == old_timeline:
                 missing = needed
-            copies = intersect_intervals(intersect_intervals(change.copies, old_timeline), missing)
+            copies = intervals.intersect_intervals(intervals.intersect_intervals(change.copies, old_timeline), missing)
             if snapshot.model.is_order_dependent and copies != old_timeline:
                 copies = ()  # such a table is copied whole, or not at all
             by_name[name] = replace(change, needed=needed, missing=missing, copies=copies)
@@ -178,22 +166,24 @@ def schedule_run(
         needed = _find_needed_time(graph, snapshot.model, snapshot.model.cron.cut(end), window)
         if snapshot.is_preview:  # it goes on from where it began, and is never filled backwards
             begun = table_state.timeline_of(snapshot)
-            needed = intersect_intervals(needed, build_timeline(begun[0].start, end)) if begun else ()
+            needed = (
+                intervals.intersect_intervals(needed, intervals.build_timeline(begun[0].start, end)) if begun else ()
+            )
         begin, lookback = whole_start(graph, snapshot.model, window), snapshot.model.batches.lookback
         missing = _missing_time(snapshot.model, needed, table_state.timeline_of(snapshot), lookback, begin)
-        missing = merge_intervals((*missing, *_current_unit(snapshot.model, window)))
-        late = subtract_intervals(missing, ready(snapshot.model, missing)) if missing and ready else ()
-        missing = subtract_intervals(missing, late)
-        if late := intersect_intervals(late, needed):
+        missing = intervals.merge_intervals((*missing, *_current_unit(snapshot.model, window)))
+        late = intervals.subtract_intervals(missing, ready(snapshot.model, missing)) if missing and ready else ()
+        missing = intervals.subtract_intervals(missing, late)
+        if late := intervals.intersect_intervals(late, needed):
             # What waits for a signal is a hole, and nothing downstream may be computed past a hole.
-            needed = subtract_intervals(needed, late)
+            needed = intervals.subtract_intervals(needed, late)
             held_end = contiguous_end(table_state.timeline_of(snapshot), whole_start(graph, snapshot.model, window))
             end = min(end, late[0].start if snapshot.kind.is_incremental else held_end)
         if window.start and snapshot.kind.is_incremental:
             # What is missing before the start is a hole, too, but for a table that begins later.
             held_time = table_state.timeline_of(snapshot)
             first = held_time[0].start if held_time else begin
-            end = min(end, contiguous_end(merge_intervals((*held_time, *missing)), first))
+            end = min(end, contiguous_end(intervals.merge_intervals((*held_time, *missing)), first))
         frontiers.record_end(name, end)
         if missing:
             behind[name] = (needed, missing)
@@ -223,10 +213,7 @@ def _table_end(
 
 
 def _is_rescheduled(old: Model, new: Model, window: Window) -> bool:
-    """Return True if an edit moves the end of the time that a table needs.
-
-    If the end of a table moves with the clock, a run fills its intervals.
-    """
+    """Return True if an edit moves the end of the time that a table needs, unless a run fills its intervals."""
     end, is_moved = new.schedule.end, old.schedule.end != new.schedule.end
     if new.kind.is_incremental:
         return is_moved and end is not None and end <= window.due(new)
@@ -254,12 +241,12 @@ def find_limited_models(graph: Graph, window: Window) -> frozenset[str]:
 
 def _find_needed_time(graph: Graph, model: Model, end: datetime, window: Window) -> Timeline:
     if not model.kind.is_incremental:
-        return build_timeline(EPOCH, end)  # all of it, as of `end`
+        return intervals.build_timeline(EPOCH, end)  # all of it, as of `end`
     start = range_start(graph, model, window)
     if window.start is None:
-        return build_timeline(model.cron.cut(start), end)
+        return intervals.build_timeline(model.cron.cut(start), end)
     window_start = min(window.start, units_before(model, end, window.min_intervals))
-    return build_timeline(model.cron.cut(max(start, window_start)), end)
+    return intervals.build_timeline(model.cron.cut(max(start, window_start)), end)
 
 
 def units_before(model: Model, end: datetime, count: int) -> datetime:
@@ -269,7 +256,10 @@ def units_before(model: Model, end: datetime, count: int) -> datetime:
 
 
 def range_start(graph: Graph, model: Model, window: Window) -> datetime:
-    return model.schedule.start or _upstream_start(graph, model) or model.cron.cut(window.now - timedelta(days=1))
+    if model.schedule.start:
+        return model.schedule.start
+    starts = [start for p in graph.upstream([model.name]) if (start := graph.models[p].schedule.start)]
+    return min(starts, default=None) or model.cron.cut(window.now - timedelta(days=1))
 
 
 def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
@@ -280,20 +270,12 @@ def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
 
 
 def contiguous_end(held_time: Timeline, start: datetime) -> datetime:
-    """Return up to where a table holds all time since its start; EPOCH if it holds nothing or begins later.
-
-    Nothing may be computed from it past a hole: time that is being restated, or whose audit failed.
-    """
+    """Return up to where a table holds all time since its start, or EPOCH; nothing is computed past a hole."""
     return next((interval.end for interval in held_time if interval.start <= start <= interval.end), EPOCH)
 
 
-def _upstream_start(graph: Graph, model: Model) -> datetime | None:
-    starts = [start for p in graph.upstream([model.name]) if (start := graph.models[p].schedule.start)]
-    return min(starts, default=None)
-
-
 def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline, lookback: int, begin: datetime) -> Timeline:
-    missing = subtract_intervals(needed_time, held_time)
+    missing = intervals.subtract_intervals(needed_time, held_time)
     # such a table has no parts that could be computed alone: it is written whole
     if not model.kind.is_incremental or out_of_order(model, missing, held_time):
         return needed_time if missing else ()
@@ -302,8 +284,8 @@ def _missing_time(model: Model, needed_time: Timeline, held_time: Timeline, look
 
 def extend_lookback(model: Model, missing: Timeline, held_time: Timeline, lookback: int, begin: datetime) -> Timeline:
     # before a requested start too: once the missing time is recorded, no later run computes its lookback
-    reached_time = add_lookback(model.cron, missing, lookback, begin)
-    return merge_intervals((*missing, *intersect_intervals(reached_time, held_time)))
+    reached_time = intervals.add_lookback(model.cron, missing, lookback, begin)
+    return intervals.merge_intervals((*missing, *intervals.intersect_intervals(reached_time, held_time)))
 
 
 def out_of_order(model: Model, missing: Timeline, held_time: Timeline) -> bool:
@@ -317,8 +299,8 @@ def _current_unit(model: Model, window: Window) -> Timeline:
     if not model.schedule.allow_partials or over or start == window.now or model.kind.is_order_dependent:
         return ()
     if not model.kind.is_by_time:
-        return build_timeline(EPOCH, model.cron.next_cut(window.now))
-    return build_timeline(start, model.cron.next_cut(window.now))
+        return intervals.build_timeline(EPOCH, model.cron.next_cut(window.now))
+    return intervals.build_timeline(start, model.cron.next_cut(window.now))
 
 
 def earliest_moment(moments: Iterable[datetime | None]) -> datetime | None:

@@ -16,11 +16,7 @@ def select_models(
     selectors: Iterable[str],
     changed_models: Changed | None = None,
 ) -> Mapping[str, Model]:
-    """Return the models of a plan in which only the selected ones change.
-
-    A model that the files no longer have can be selected too, and is removed. Raise RequestError if a selected model
-    reads one that is neither selected nor deployed.
-    """
+    """Return the models where only selected ones change; raise RequestError if one reads a model not deployed."""
     deployed = {name: snapshot.model for name, snapshot in deployed_environment.snapshots.items()}
     chosen = select(graph_of({**deployed, **models}), selectors, changed_models)
     kept_models = {name: model for name, model in deployed.items() if name not in chosen}

@@ -37,19 +37,13 @@ class CreateStage:
     def new_tables(self) -> tuple[Change, ...]:
         """The changes whose table no environment shows yet."""
         existing = (ChangeKind.RESTATED, ChangeKind.DUE)
-        return tuple(
-            change
-            for change in self.changes
-            if change.kind.has_view and change.change not in existing and (change.shares is None or change.keeps_rows)
-        )
+        views = (change for change in self.changes if change.kind.has_view and change.change not in existing)
+        return tuple(change for change in views if change.shares is None or change.keeps_rows)
 
 
 @dataclass(frozen=True)
 class BackfillTask:
-    """The rows that one table lacks; a view with audits has the task to run these.
-
-    `missing` is as the plan saw it: a restated or late interval may be loaded already.
-    """
+    """The rows that a table lacks by the plan (a run may have loaded them since), or a view's audits to run."""
 
     snapshot: Snapshot
     missing: Timeline
@@ -129,7 +123,7 @@ def build_stages(
             tuple(change for change in changes if change.recorded),
         ),
         CompareStage(tuple(comparison for comparison in open_comparisons if comparison.model not in waiting)),
-        AuditStage(tuple(audits for c in plan.changes if c.new and (audits := _kept_table_audits(c)).calls)),
+        AuditStage(tuple(audits for c in plan.changes if c.new and (audits := _list_kept_audits(c)).calls)),
         PromoteStage(plan.promotes, plan.views, tuple(c for c in plan.changes if c.new and c.needed)),
         after_all,
     )
@@ -155,7 +149,7 @@ def _backfill_task(plan: Plan, change: Change) -> BackfillTask | None:
     return None
 
 
-def _kept_table_audits(change: Change) -> KeptTableAudits:
+def _list_kept_audits(change: Change) -> KeptTableAudits:
     """Return the new audits of the same table, or those on which verdicts rely for a table that another plan built."""
     assert change.new is not None
     calls: tuple[AuditCall, ...] = ()

@@ -22,11 +22,7 @@ def read_audits(
     defaults: Defaults,
     audits: dict[str, Audit],
 ) -> None:
-    """Read the audits of audits/ into `audits`.
-
-    A model that calls an unreadable audit is refused. No model calls a standalone audit, so an unreadable one makes the
-    project fail.
-    """
+    """Read audits/ into `audits`; refuse the models that call an unreadable one, or the project if none can."""
 
     def parse(text: str, path: str, defaults: Defaults) -> Said:
         return (), parse_audits(text, path, defaults)

@@ -1,7 +1,4 @@
-"""The configuration of a project's folder: config.yaml or config.py.
-
-The gateways of another configuration, the base branch's, replace its own where one is named.
-"""
+"""The configuration of a folder: config.yaml or config.py, with gateways of the base branch's where named."""
 
 import json
 import os
@@ -66,10 +63,7 @@ def read_config_files(
 
 
 def _ruling_configuration(file: Path, root: Path, isolation: Isolation) -> Configuration:
-    """Return the configuration whose gateways replace those of the folder `root`.
-
-    A configuration that is code runs in its own folder, and the paths that it makes of that become paths of `root`.
-    """
+    """Return the configuration whose gateways replace those of the folder `root`, with paths of that folder."""
     source = Source(file.name, file.read_text("utf-8"))
     if not source.is_code:
         return source

@@ -24,10 +24,7 @@ SIMPLER = "Make it simpler: something in it is nested very deeply, repeated very
 
 
 class Folder:
-    """The files below a root, each by its path from there; `hashes` are those of all that was read.
-
-    A text of `proposed` replaces the file of its path, or adds one.
-    """
+    """The files below a root by path, also `proposed` texts; `hashes` are those of all that was read."""
 
     def __init__(self, root: Path, cache: Cache, proposed: Mapping[str, str] = NOTHING) -> None:
         if not is_unicode(str(root)):
@@ -75,10 +72,7 @@ class Folder:
         return text
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
-        """Yield the files of a folder and its subfolders, sorted, without hidden ones and those that match a pattern.
-
-        Raise ProjectError for a name that is not UTF-8.
-        """
+        """Yield the visible files of a folder that match no pattern, sorted; raise ProjectError for odd names."""
         if folder not in self._listed:
             proposed = {name for name in self.proposed if name.startswith(f"{folder}/")}
             names = proposed.union(_list_files(self.root / folder, folder))

@@ -60,10 +60,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Lineage:
-    """A model or column and everything that it is made from, or with `downstream` everything that is made from it.
-
-    `unfollowed` has the reason why a model's query could not be followed.
-    """
+    """All that a model or column is made from, or that is made from it; `unfollowed` says why a query has none."""
 
     model: str
     column: str | None  # None: the whole model
@@ -99,10 +96,7 @@ class Followed:
 
 
 class FollowedModels(Mapping[str, Followed]):
-    """A project's models, each analysed at its first use, with all that it reads and no others.
-
-    Analyses of earlier runs on this machine are loaded from `memory`.
-    """
+    """A project's models, each analysed at its first use with all that it reads, or loaded from `memory`."""
 
     def __init__(
         self,
@@ -118,10 +112,7 @@ class FollowedModels(Mapping[str, Followed]):
         self._known = dict(known)
 
     def update(self, graph: Graph, names: Collection[str]) -> FollowedModels:
-        """Return the models of a graph that differs from this one in the models of `names`.
-
-        Reuse the lineage of each model that is not downstream of one of these, now or before.
-        """
+        """Return the models of a graph that differs in `names`; reuse the lineage of all not downstream of them."""
         if graph.models.keys() != self.graph.models.keys():
             return FollowedModels(graph, self._memory)
         lost = {*names, *graph.downstream(names), *self.graph.downstream(names)}
@@ -135,7 +126,11 @@ class FollowedModels(Mapping[str, Followed]):
                 if unknown:
                     waiting += unknown
                 elif (last := waiting.pop()) not in self._known:
-                    self._known[last] = self._analyse_model(self.graph.models[last])
+                    model = self.graph.models[last]
+                    tables = {
+                        name: self._known[name].table if name in self._known else UNKNOWN for name in model.depends_on
+                    }
+                    self._known[last] = _follow_model(model, tables, self._memory)
                     self._on_follow(len(self._known))
         return self._known[name]
 
@@ -147,10 +142,6 @@ class FollowedModels(Mapping[str, Followed]):
 
     def __len__(self) -> int:
         return len(self.graph.models)
-
-    def _analyse_model(self, model: Model) -> Followed:
-        tables = {name: self._known[name].table if name in self._known else UNKNOWN for name in model.depends_on}
-        return _follow_model(model, tables, self._memory)
 
 
 def lineage_of(
@@ -166,11 +157,8 @@ def lineage_of(
     if column is not None and followed_model.columns is not None and column not in followed_model.columns:
         raise RequestError(f"`{model}` has no column `{column}`.", hint=did_you_mean(column, followed_model.columns))
     starts = _start_nodes(model, column, followed_model, downstream=downstream)
-    edges = _walk_edges(
-        starts,
-        (edge for name in graph.order if name in related_models for edge in followed[name].edges),
-        downstream=downstream,
-    )
+    related = (edge for name in graph.order if name in related_models for edge in followed[name].edges)
+    edges = _walk_edges(starts, related, downstream=downstream)
     lost = sorted({edge.target.model for edge in edges if edge.how is How.EVERY_COLUMN})
     return Lineage(model, column, downstream, starts, edges, tuple((name, followed[name].why_not) for name in lost))
 
@@ -232,7 +220,6 @@ def _why_not(shape: Shape, parents: Mapping[str, Parent]) -> str:
 
 
 def _resolve_name(graph: Graph, target: str) -> tuple[str, str | None]:
-    """Return the model, or the table that models read, and the column; raise RequestError."""
     table_names = {*graph.models, *(name for model in graph.models.values() for name in model.depends_on)}
     parts = target.strip().lower().split(".")
     whole = next((n for n in (3, 2) if ".".join(parts[:n]) in table_names), 2)

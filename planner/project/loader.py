@@ -1,7 +1,4 @@
-"""Loads a Project from a folder: config.yaml, models/, seeds/, audits/, tests/, external_models.yaml, each read once.
-
-The errors of all files are reported at once. Nothing is written.
-"""
+"""Loads a Project from a folder: each file is read once, all errors are reported at once, nothing is written."""
 
 from __future__ import annotations
 
@@ -42,6 +39,8 @@ from mergeplan.planner.parsing.sql.macro_scope import Scalar
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.project import python_files
+from mergeplan.planner.project import refused as refusals
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
 from mergeplan.planner.project.dbt.inputs import is_dbt_project
@@ -49,22 +48,7 @@ from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
 from mergeplan.planner.project.pipeline_folder import PipelineFolder, is_pipeline
-from mergeplan.planner.project.python_files import (
-    check_configuration_is_data,
-    check_signals,
-    read_code,
-    read_materializations,
-    read_own_rules,
-    read_python_texts,
-)
-from mergeplan.planner.project.refused import (
-    NOTHING,
-    RefusedModels,
-    Refusing,
-    find_model_names,
-    refuse_old_versions,
-    without_refused,
-)
+from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing
 from mergeplan.planner.project.remembered import open_file_cache
 from mergeplan.planner.project.unit_tests import read_unit_tests
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
@@ -76,10 +60,7 @@ if TYPE_CHECKING:  # what reads dbt's projects is imported for those alone
 
 @dataclass(frozen=True)
 class Project:
-    """The content of a project's folder.
-
-    `models` and `audits` are by name; `files` is a hash over all that was read.
-    """
+    """The content of a project's folder: `models` and `audits` by name; `files` is a hash of all that was read."""
 
     root: Path
     config: Config
@@ -145,27 +126,23 @@ class LoadOptions:
 def load_project(
     root: Path, now: datetime, gateway: str | None = None, options: LoadOptions = LoadOptions()
 ) -> Project:
-    """Load the project of a folder at a time; raise ProjectErrors for its files, RequestError for the gateway.
-
-    Environment variables are read only where the configuration uses them. Raise ProjectErrors if no model is left.
-    Raise Refused if the folder has Python code that is to be isolated and this machine cannot isolate it.
-    """
+    """Load the project of a folder at a time; raise ProjectErrors, RequestError for the gateway, or Refused."""
     reading = Folder(root.resolve(), options.cache, options.proposed)
     with limit_resources(reading.too_much):
         if not options.runs_code:
-            check_configuration_is_data(reading)
+            python_files.check_configuration_is_data(reading)
         config, document, ruled_by = read_config_files(reading, options.gateways_from, options.isolation)
     chosen = _choose_gateway(config, gateway)
     dbt = _open_dbt(reading, config, chosen, options) if is_dbt_project(reading.root) else None
     foreign = dbt or (PipelineFolder(reading) if is_pipeline(reading.root) else None)
     reading = foreign or reading
     config = apply_gateway_defaults(config, chosen)
-    own_rules = read_own_rules(reading, config)
+    own_rules = python_files.read_own_rules(reading, config)
     rules = select_rules(config.linter, document, own_rules)
     catalogs, defaults = _open_defaults(reading, config, chosen, document, now)
     names_in = partial(_foreign_names, foreign, defaults) if foreign else partial(_find_names, reading, defaults)
     refusing = Refusing(options.strict, reading.errors, names_in, options.on_read)
-    code = read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
+    code = python_files.read_code(reading, refusing, config, defaults, options.isolation, runs=options.runs_code)
     defaults = replace(defaults, macros=code)
     file_cache = open_file_cache(options.cache, defaults, config.model_defaults.model_dump_json(exclude_defaults=True))
     models, audits = read_models(reading, refusing, config, file_cache, code, defaults)
@@ -193,7 +170,7 @@ def load_project(
         defaults,
         code,
         rules,
-        read_python_texts(reading) if any(not rule.is_query for rule in rules.own) else {},
+        python_files.read_python_texts(reading) if any(not rule.is_query for rule in rules.own) else {},
         refused,
         catalogs,
         config_path=document.path,
@@ -225,7 +202,6 @@ def load_config(root: Path, gateway: str | None = None, options: LoadOptions = L
 
 
 def _choose_gateway(config: Config, wanted: str | None) -> str:
-    """Return the requested gateway, or else the project's default; raise RequestError if it does not exist."""
     chosen = wanted or config.gateway
     if chosen not in config.gateways:
         raise RequestError(f"There is no gateway `{chosen}`.", hint=did_you_mean(chosen, config.gateways))
@@ -235,13 +211,12 @@ def _choose_gateway(config: Config, wanted: str | None) -> str:
 def _open_defaults(
     reading: Folder, config: Config, gateway: str, document: Document, now: datetime
 ) -> tuple[Catalogs, Defaults]:
-    """Return the gateway's catalogs and the defaults of every file, without Python macros."""
     catalogs = _gateway_catalogs(reading, config, gateway)
     defaults = read_defaults(config, gateway, document, now, catalogs.default)
     return catalogs, replace(
         defaults,
         jinja=tuple((name, reading.text(name)) for name in reading.files("macros", config.ignore_patterns, ".sql")),
-        materializations=read_materializations(reading, config),
+        materializations=python_files.read_materializations(reading, config),
     )
 
 
@@ -264,14 +239,13 @@ def _check_models(
 ) -> None:
     """Refuse models that ignore an unknown rule, wait for an unknown signal, or read what only one table has."""
     refusing.check(models.values(), lambda model: check_ignored(model, own_rules))
-    refusing.check(models.values(), lambda model: check_signals(model, code))
-    refusing.check(models.values(), lambda model: refuse_old_versions(model, models))
+    refusing.check(models.values(), lambda model: python_files.check_signals(model, code))
+    refusing.check(models.values(), lambda model: refusals.refuse_old_versions(model, models))
     named = {*models, *refusing.names().names}
     refusing.check(models.values(), lambda model: code.check_tables(model.name, named))
 
 
 def _open_dbt(reading: Folder, config: Config, gateway: str, options: LoadOptions) -> DbtFolder:
-    """Return a dbt project as a folder of mergeplan."""
     from mergeplan.planner.project.dbt.answers import Answers
     from mergeplan.planner.project.dbt.compile import compile_dbt, describe_target
     from mergeplan.planner.project.dbt.folder import DbtFolder
@@ -296,7 +270,7 @@ def _open_dbt(reading: Folder, config: Config, gateway: str, options: LoadOption
 def _find_names(reading: Folder, defaults: Defaults, path: str) -> tuple[tuple[str, ...], bool]:
     """Return the models that a file seems to define, and True if these are all."""
     try:
-        return find_model_names(path, reading.text(path), defaults.catalog, infer_names=defaults.infer_names)
+        return refusals.find_model_names(path, reading.text(path), defaults.catalog, infer_names=defaults.infer_names)
     except ProjectError:  # it is not even text
         return (), False
 
@@ -323,7 +297,6 @@ def override_variables(project: Project, model: Model, variables: Mapping[str, S
 def _under_settings(
     reading: Folder, refusing: Refusing, config: Config, document: Document, own: str, models: Mapping[str, Model]
 ) -> dict[str, Model]:
-    """Return the models with the settings of the Spark that computes them, if these change results."""
     settings: dict[str, GatewaySettings] = {}
 
     def read(gateway: str) -> None:
@@ -350,7 +323,7 @@ def _without_refused(
     reading: Folder, refusing: Refusing, models: Mapping[str, Model]
 ) -> tuple[dict[str, Model], RefusedModels]:
     """Return the models that open and what is refused; if no model is left, the refusals make the project fail."""
-    opened, refused = without_refused(models, refusing.names())
+    opened, refused = refusals.without_refused(models, refusing.names())
     if refused and all(model.kind.is_external for model in opened.values()):
         reading.errors += refused.errors
     return opened, refused
@@ -364,17 +337,13 @@ def _read_tests(
     defaults: Defaults,
     refused: RefusedModels,
 ) -> tuple[tuple[UnitTest, ...], RefusedModels]:
-    """Return the unit tests, and the refusals with the tests of unknown models.
-
-    Under `strict` these tests make the project fail.
-    """
+    """Return the unit tests, and the refusals with the tests of unknown models, which are errors under `strict`."""
     unknown: list[ProjectError] = reading.errors if refusing.strict else []
     tests = tuple(read_unit_tests(reading, config, models, defaults, refused, unknown.append))
     return tests, refused if refusing.strict else refused.and_tests(unknown)
 
 
 def _spark_defaults(connection: ConnectionConfig) -> tuple[str, str] | None:
-    """Return the path and text of the settings file that a connection names, if there is one."""
     path = Path(connection.config_dir) / DEFAULTS_FILE if connection.config_dir else None
     if path is None or not path.is_file():
         return None

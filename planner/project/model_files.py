@@ -1,7 +1,4 @@
-"""The models of a project's files: SQL, Python, seeds, tables that are external; each file read once, or recalled.
-
-A file that asks for the columns of a table waits until the model of that table is read.
-"""
+"""The models of a project's files, each read once or recalled; one that needs another's columns waits for it."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -35,10 +35,7 @@ def read_spec(reading: Folder) -> PipelineSpec:
 
 
 class PipelineFolder(Folder):
-    """The tables and views of a pipeline, each by its file.
-
-    If a file has several, the name follows the path of all but the first.
-    """
+    """The tables and views of a pipeline, by the path of their file and, for all but its first, their name."""
 
     def __init__(self, folder: Folder) -> None:
         vars(self).update(vars(folder))
@@ -66,7 +63,6 @@ class PipelineFolder(Folder):
                 yield PipelineTable(path, 1, "", error=error)
 
     def _list_paths(self) -> Iterator[str]:
-        """Yield the files of the folder by their path from the root, without hidden ones."""
         for folder, names, files in os.walk(self.root):
             names[:] = sorted(name for name in names if not name.startswith((".", "__pycache__")))
             yield from (

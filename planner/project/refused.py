@@ -80,10 +80,7 @@ class RefusedModels:
         return all(refusal.clear for refusal in self.refusals)
 
     def merge_dialects(self, known_dialects: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the dialects of models by name, with `spark` for refused ones, whose dialect is unknown.
-
-        If it is unclear which models are refused, every name counts as a model.
-        """
+        """Return the dialects of models by name, `spark` for refused ones, which may be any where that is unclear."""
         return {**dict.fromkeys(self.names, "spark"), **known_dialects} if self.clear else _Any(known_dialects)
 
     def and_tests(self, unknown: Iterable[ProjectError]) -> RefusedModels:
@@ -156,10 +153,7 @@ class Refusing:
         path: Callable[[T], str],
         is_cheap: Callable[[T], bool] | None = None,
     ) -> None:
-        """Read every entry of these files; refuse the file of one that is wrong.
-
-        Cheap entries are read without resource limits, because the limits cost more than they do.
-        """
+        """Read every entry of these files, and refuse the file of a wrong one; cheap entries need no limits."""
         for thing in things:
             note_file(path(thing))
             no_limit = is_cheap is not None and is_cheap(thing)
@@ -193,17 +187,13 @@ class Refusing:
 
     def names(self) -> RefusedModels:
         """Return the refusals so far, without the models that read refused ones."""
-        refusals = [self._make_refusal(path, errors) for path, errors in self._files.items()]
+        refusals = [Refusal(path, _unique_errors(errors), *self.names_in(path)) for path, errors in self._files.items()]
         refusals += [
             Refusal(path, _unique_errors(errors), (name,), whole=False)
             for (path, name), errors in self._models.items()
             if path not in self._files
         ]
         return RefusedModels(tuple(sorted(refusals, key=lambda refusal: (refusal.path, refusal.models))))
-
-    def _make_refusal(self, path: str, errors: list[ProjectError]) -> Refusal:
-        names, clear = self.names_in(path)
-        return Refusal(path, _unique_errors(errors), names, clear)
 
 
 def _too_much(path: str, why: str) -> ProjectError:

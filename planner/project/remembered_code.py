@@ -25,10 +25,7 @@ ANY_FILE = FileAccess("", Place(""))
 
 
 class RememberedModels:
-    """The models that a project's Python files register, from the cache or parsed.
-
-    `hashes` are those of the project's files, the Python files among them.
-    """
+    """The models that a project's Python files register, from the cache or parsed; `hashes` are those of all files."""
 
     def __init__(self, remembered: Remembered, code: ProjectCode, hashes: Mapping[str, str]) -> None:
         self._remembered, self._code = remembered, code
@@ -52,7 +49,7 @@ class RememberedModels:
                 _arguments_text(registration),
                 defaults,
                 partial(self._follow_models, registration),
-                self._list_dependencies,
+                lambda: {name: self._encode_trace(name, traced) for name, traced in self._code.traced.items()},
             )
         return content[0]
 
@@ -65,9 +62,6 @@ class RememberedModels:
     def _follow_models(self, registration: RegisteredModel, defaults: Defaults) -> Said:
         self._code.traced.clear()
         return tuple(self._code.models(registration, defaults)), ()
-
-    def _list_dependencies(self) -> Json:
-        return {name: self._encode_trace(name, traced) for name, traced in self._code.traced.items()}
 
     def _encode_trace(self, model: str, traced: Traced) -> Json:
         reads, questions = traced.code.reads, traced.code.asked

@@ -35,11 +35,7 @@ class NeedsLoad(Exception):
 
 
 def reread_file(project: Project, path: str, text: str, graph: Graph | None = None) -> Project:
-    """Return the project with this text in place of a SQL file of models/.
-
-    Raise ProjectError(s) for its errors, and NeedsLoad if the project must be loaded as a whole. The file's refusals
-    and its other models are dropped. `graph` is the project's, if it is known.
-    """
+    """Return the project with this text of a SQL file; raise ProjectError(s), or NeedsLoad to load it whole."""
     if project.is_dbt or is_pipeline(project.root):
         raise NeedsLoad
     other_models = {name: model for name, model in project.models.items() if model.path != path}
@@ -75,7 +71,6 @@ def _read_models(project: Project, others: Mapping[str, Model], path: str, text:
 
 
 def _complete_model(project: Project, model: Model) -> Model:
-    """Return the model as loading completes it: checked, with its audits, settings and table format."""
     for call in model.checks.audits:
         check_call(call, project.audits, model.locate(call.name, in_block=True))
     check_ignored(model, {rule.name: rule for rule in project.rules.own})
@@ -83,7 +78,8 @@ def _complete_model(project: Project, model: Model) -> Model:
     audits: Mapping[str, Audit] = project.audits
     model = attach_audits(model, audits)
     model = replace(model, settings=_copy_settings(project, model))
-    if _sets_zone(model) or any("timezone" in key.lower() for key, _ in model.settings):
+    sets_zone = any("zone" in statement.head.lower() for statement in model.statements.around)
+    if sets_zone or any("timezone" in key.lower() for key, _ in model.settings):
         raise NeedsLoad  # the file of the settings is needed to say whether the model can be computed so
     naming = naming_of(project.config, project.catalogs.in_spark)
     return apply_catalog(model, project.catalogs, naming)
@@ -101,10 +97,6 @@ def _copy_settings(project: Project, model: Model) -> tuple[tuple[str, str], ...
     if similar_model is None or similar_model.kind.has_query != model.kind.has_query:
         raise NeedsLoad
     return similar_model.settings
-
-
-def _sets_zone(model: Model) -> bool:
-    return any("zone" in statement.head.lower() for statement in model.statements.around)
 
 
 def _check_askers(before: Project, now: Project, graph: Graph, names: set[str]) -> None:

@@ -1,7 +1,4 @@
-"""Read seed files: CSV as rows of strings.
-
-The header is checked against the declared columns; the content is one hash per column.
-"""
+"""Read seed files: rows of strings, a header checked against the declared columns, and one hash per column."""
 
 import codecs
 import csv
@@ -39,10 +36,7 @@ _OFFSET = re.compile(r"(?P<moment>.*?\d:\d\d(:\d\d)?)(?P<fraction>\.\d+)?\s*(Z|[
 
 
 def load_seed(root: Path, model: Model) -> Model:
-    """Return the model with its seed's header and hashes, and with inferred column types if none are declared.
-
-    Raise ProjectError if the file is missing, ragged, badly encoded, or lacks a declared column.
-    """
+    """Return the model with its seed's header, hashes and inferred types; raise ProjectError for a broken file."""
     assert model.seed is not None
     records = _read_records(root, model, model.locate("path", in_block=True))
     header = tuple(str(cell) for cell in next(records))
@@ -54,7 +48,17 @@ def load_seed(root: Path, model: Model) -> Model:
     fits = [{name for name, _ in _INFERRED} | {"whole"} for _ in header]
     rows = []
     for row in records:
-        _narrow_types(fits, row)
+        for fit, cell in zip(fits, row, strict=True):
+            if cell is None or not fit:
+                continue
+            if fit == {"bigint", "double", "whole"} and _INT.fullmatch(cell):
+                continue  # the usual case
+            lost = {name for name, pattern in _INFERRED if name in fit and not pattern.fullmatch(cell)}
+            if "bigint" in lost and (match := _LONG_INT.fullmatch(cell)) and int(match[1] + match[2]) in _INTS:
+                lost.discard("bigint")
+            if "whole" in fit and not _ANY_INT.fullmatch(cell):
+                lost.add("whole")
+            fit -= lost
         rows.append(row)
     cells = _hash_columns(header, rows)
     whole = digest(str(len(rows)), *(part for pair in cells for part in pair))
@@ -64,11 +68,7 @@ def load_seed(root: Path, model: Model) -> Model:
 
 
 def _hash_columns(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str], ...]:
-    """Return each column with a hash of its cells that does not depend on the order of lines in the file.
-
-    The rows are sorted by the first column with unique values, if there is one. An edit of other cells then does not
-    reorder the rows, so that only the hashes of the edited columns change.
-    """
+    """Return each column with a hash of its cells in the order of the first unique column, not of the lines."""
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
     key = next((i for i, cells in enumerate(columns) if None not in cells and len(set(cells)) == len(rows)), None)
     ordered = sorted(rows, key=_sort_key if key is None else lambda row: str(row[key]))
@@ -98,10 +98,7 @@ def read_seed(root: Path, model: Model, columns: tuple[str, ...] = ()) -> Iterat
 
 
 def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells]:
-    """Yield the header in lower case, then each row with NULLs.
-
-    Blank lines are left out; in a seed of dbt they are rows of NULLs, as for dbt.
-    """
+    """Yield the header in lower case, then each row with NULLs; blank lines are rows in a seed of dbt only."""
     assert model.seed is not None
     seed = model.seed
     path = root / seed.path
@@ -167,26 +164,8 @@ def _read_header(row: list[str], path: Path, place: Place) -> tuple[str, ...]:
     return header
 
 
-def _narrow_types(fits: list[set[str]], row: Cells) -> None:
-    """Remove the types that do not fit the cells of the row; "whole" stays with a column of integers of any size."""
-    for fit, cell in zip(fits, row, strict=True):
-        if cell is None or not fit:
-            continue
-        if fit == {"bigint", "double", "whole"} and _INT.fullmatch(cell):
-            continue  # the usual case
-        lost = {name for name, pattern in _INFERRED if name in fit and not pattern.fullmatch(cell)}
-        if "bigint" in lost and (match := _LONG_INT.fullmatch(cell)) and int(match[1] + match[2]) in _INTS:
-            lost.discard("bigint")
-        if "whole" in fit and not _ANY_INT.fullmatch(cell):
-            lost.add("whole")
-        fit -= lost
-
-
 def _column_type(fit: set[str]) -> str:
-    """Return the type of a column whose cells all fit these types.
-
-    An integer out of range is text: as a double it would be another number.
-    """
+    """Return the type of a column whose cells fit these types; an integer out of range is text, not a double."""
     if "whole" in fit and "bigint" not in fit:
         return "string"
     return next((kind for kind, _ in _INFERRED if kind in fit), "string")
@@ -210,14 +189,6 @@ def cell_reader(seed: Seed, type_: str) -> CellReader:
     return lambda cell: None if cell.strip().lower() in nulls else read(cell)
 
 
-def _read_whole(cell: str) -> str:
-    return cell if _PLAIN.fullmatch(cell) else _read_decimal(cell)
-
-
-def _read_fraction(cell: str) -> str:
-    return cell if _PLAIN_FRACTION.fullmatch(cell) else _read_decimal(cell)
-
-
 def _read_decimal(cell: str) -> str:
     """Return a number as agate reads it: without a percent sign, currencies, and commas between thousands."""
     text = cell.strip().strip("%")
@@ -231,10 +202,6 @@ def _read_decimal(cell: str) -> str:
     return f"{number:f}" if number % 1 else str(int(number))
 
 
-def _read_boolean(cell: str) -> str:
-    return cell.replace(",", "").strip()
-
-
 def _read_moment(cell: str) -> str:
     """Return a moment as dbt-spark sends it: without its offset from UTC, in milliseconds."""
     match = _OFFSET.fullmatch(cell.strip())
@@ -242,8 +209,8 @@ def _read_moment(cell: str) -> str:
 
 
 _DBT_READERS: dict[str, Callable[[str], str]] = {
-    "bigint": _read_whole,
-    "double": _read_fraction,
-    "boolean": _read_boolean,
+    "bigint": lambda cell: cell if _PLAIN.fullmatch(cell) else _read_decimal(cell),
+    "double": lambda cell: cell if _PLAIN_FRACTION.fullmatch(cell) else _read_decimal(cell),
+    "boolean": lambda cell: cell.replace(",", "").strip(),
     "timestamp": _read_moment,
 }

@@ -1,7 +1,4 @@
-"""The SQL files of a project as `format` sees them: none is read but those that are laid out, or that changed.
-
-Which model a file defines, and how a text is laid out, is remembered by the text.
-"""
+"""The SQL files of a project for `format`; models and layouts are remembered by text, so few files are read."""
 
 import json
 import os
@@ -71,7 +68,7 @@ class SqlFiles:
     def _find_model(self, name: str, hashed: str, known: dict[str, list[str]]) -> str:
         if name in known and known[name][0] == hashed:
             return known[name][1]
-        match = _NAME.search(COMMENT.sub(_blank_comment, self._folder.text(name)))
+        match = _NAME.search(COMMENT.sub(lambda match: " " if match["comment"] else match[0], self._folder.text(name)))
         return match[1].lower() if match else ""
 
     def format(self, names: Iterable[str], dialect: str, style: Style) -> Iterator[tuple[SqlFile, Formatted]]:
@@ -102,10 +99,7 @@ class SqlFiles:
 
 
 def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Config, Document, SqlFiles]:
-    """Return the configuration, its document, and the SQL files of a folder.
-
-    Raise ProjectError for a name that is not UTF-8, and RequestError for a project of another tool.
-    """
+    """Return a folder's configuration and SQL files; raise ProjectError or RequestError if they cannot be read."""
     reading = Folder(root.resolve(), cache)
     if is_dbt_project(reading.root):
         hint = "sqlfluff and others know dbt's templates."
@@ -123,7 +117,3 @@ def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Conf
 
 def style_of(config: Config) -> Style:
     return Style(**config.format.model_dump(), models=config.model_defaults.formatting is not False)
-
-
-def _blank_comment(match: re.Match[str]) -> str:
-    return " " if match["comment"] else match[0]

@@ -22,10 +22,7 @@ def read_unit_tests(
     refused_models: RefusedModels,
     unknown: Callable[[ProjectError], None],
 ) -> list[UnitTest]:
-    """Return the unit tests of the models that open, if the project has no errors.
-
-    With errors, a model that could not be read would look like an `unknown` one.
-    """
+    """Return the unit tests of the models that open, and none if the project has errors."""
     if reading.errors:
         return []
     tests: list[UnitTest] = []
@@ -69,7 +66,6 @@ def _load_tests(reading: Folder, name: str, around: Surroundings) -> tuple[UnitT
 
 
 def _test_file(reading: Folder, path: str, test: str) -> str:
-    """Return a file that a test names, from the project's folder or its own; raise ProjectError if there is none."""
     for folder in (reading.root, (reading.root / test).parent):
         target = (folder / path).resolve()
         if target.is_file() and target.is_relative_to(reading.root):

@@ -34,11 +34,9 @@ def keys_from_audits(model: Model) -> Keys:
 
 def key_audits(model: Model) -> tuple[AuditCall, ...]:
     names = ("unique_values", "unique_combination_of_columns", "not_null")
-    return (
-        tuple(call for call in model.checks.audits if call.name in names and _read_audit_columns(call))
-        if keys_from_audits(model)
-        else ()
-    )
+    if keys_from_audits(model):
+        return tuple(call for call in model.checks.audits if call.name in names and _read_audit_columns(call))
+    return ()
 
 
 def never_null(model: Model) -> frozenset[str]:

@@ -26,20 +26,14 @@ from mergeplan.planner.semantics.normalize import (
 )
 from mergeplan.planner.semantics.open_columns import MORE, add_open_columns
 from mergeplan.planner.semantics.parent import Parent, narrow_parents
+from mergeplan.planner.semantics.query import time_locality
 from mergeplan.planner.semantics.query.algebra import Opaque, Relation
 from mergeplan.planner.semantics.query.clauses import clause_digests
 from mergeplan.planner.semantics.query.qualified import qualify_query
 from mergeplan.planner.semantics.query.queries import Query
 from mergeplan.planner.semantics.query.row_order import order_of
 from mergeplan.planner.semantics.query.sources import TableSource
-from mergeplan.planner.semantics.query.time_locality import (
-    TimeDependence,
-    depends_on_batch,
-    has_dates,
-    interval_filters,
-    needs_whole_days,
-    time_dependence,
-)
+from mergeplan.planner.semantics.query.time_locality import TimeDependence
 from mergeplan.planner.semantics.query.unique import Keys, keys_of
 from mergeplan.planner.semantics.shape import Reads, Shape, Source, close_over_itself, expand_own_columns
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
@@ -55,10 +49,7 @@ RULED = frozenset((TIME_ZONE,))
 
 
 def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", memory: ShapeMemory = NO_MEMORY) -> Shape:
-    """Return the shape of a Spark query over these parents; a parent that is not given has unknown columns.
-
-    With a time column, the query loads a table by time interval.
-    """
+    """Return the shape of a Spark query over these parents; with a time column, it loads a table by interval."""
     traits = traits_of(sql, memory)
     narrowed = not traits.unnamed
     narrowed_parents = narrow_parents(sql, parents) if narrowed else parents
@@ -150,16 +141,8 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     every = {name: Reads(every=True) for name in parents}
     unresolved = shape.unresolved if by_rules else None
     obstacle = shape.obstacle if by_rules and not model.written.misread else ""
-    text_shape = Shape(
-        shape.known,
-        text,
-        shape.columns,
-        reads=every,
-        unresolved=unresolved,
-        named=shape.named,
-        obstacle=obstacle,
-        source=shape.source,
-    )
+    text_shape = Shape(shape.known, text, shape.columns, reads=every, unresolved=unresolved)
+    text_shape = replace(text_shape, named=shape.named, obstacle=obstacle, source=shape.source)
     if own_parent or model.written.misread or model.statements.shaping:
         return text_shape
     return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch)
@@ -191,33 +174,27 @@ def _has_star(sql: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def names_with_capitals(sql: str) -> Mapping[str, str]:
-    """Return each output with a capital in its name: the name in lower case, and as it is written.
-
-    A star returns the names of queries below it: any name of the text may be one of them.
-    """
+    """Return the outputs with capitals by their lower-case name; a star may return any name of the text."""
     try:
         tree = tree_of(sql)
     except FAILURES:
         return {}  # only its text counts then
     if not isinstance(tree, exp.Query):
         return {}
-    names = sorted(_column_names(tree)) if tree.is_star else tree.named_selects
-    written: dict[str, str] = {}
-    for name in names:
-        if name != name.lower():
-            written[name.lower()] = written.get(name.lower(), "") + name
-    return written
-
-
-def _column_names(tree: exp.Expr) -> set[str]:
-    """Return the names in a query, in any case, that a column may have: all but those of tables and their aliases."""
-    return {
+    # all but those of tables and their aliases
+    column_names = {
         identifier.name
         for identifier in tree.find_all(exp.Identifier)
         if identifier.arg_key not in ("table", "db", "catalog")
         and not isinstance(identifier.parent, exp.Table)
         and not (isinstance(identifier.parent, exp.TableAlias) and identifier.arg_key == "this")
     }
+    names = sorted(column_names) if tree.is_star else tree.named_selects
+    written: dict[str, str] = {}
+    for name in names:
+        if name != name.lower():
+            written[name.lower()] = written.get(name.lower(), "") + name
+    return written
 
 
 @lru_cache(maxsize=8192)
@@ -252,26 +229,13 @@ def _first_branch(sql: str, own: str) -> str:
 
 
 def follow_itself(shape: Shape, name: str) -> Shape:
-    """Return the shape of a model that reads its own table, with the sources of each column over all batches.
-
-    Its rows depend on the order of its batches: no key and no day of the rows of one batch is valid for the table.
-    """
+    """Return the shape of a model that reads itself, over all batches: no key and no day of one batch is valid."""
     own_reads = shape.reads.get(name, Reads())
     rows = expand_own_columns(own_reads, own_reads.rows)
     reads = {parent: _expand_reads(read, own_reads, rows) for parent, read in shape.reads.items() if parent != name}
     closed_digest = close_over_itself(shape.own, own_reads) if shape.own else None
-    return replace(
-        shape,
-        itself=own_reads,
-        own=closed_digest,
-        reads=reads,
-        volatile_rows=True,
-        bounded={},
-        day=None,
-        keys=(),
-        way=(),
-        has_order=False,
-    )
+    closed = replace(shape, itself=own_reads, own=closed_digest, reads=reads, volatile_rows=True)
+    return replace(closed, bounded={}, day=None, keys=(), way=(), has_order=False)
 
 
 def _expand_reads(read: Reads, own: Reads, rows: frozenset[str]) -> Reads:
@@ -324,26 +288,26 @@ def _build_analysis(
         deep = "expressions nested that deep"
         return _Analysis(_opaque_shape(written, columns, parents, deep, by_day=by_day), certain=False)
     way, has_order = order_of(tree)
-    further = time_dependence(relation, time_column, short=False) if time_column else TimeDependence()
+    further = time_locality.time_dependence(relation, time_column, short=False) if time_column else TimeDependence()
     shape = Shape(
         known=True,
         text=Digests().hash_texts(relation_digest.rows, *chain.from_iterable(relation_digest.columns.items())),
         columns=columns,
         own=relation_digest,
-        stated=_stated_types(relation),
+        stated=_list_stated_types(relation),
         way=tuple(map(str, way.parts)),
         has_order=has_order,
         frame=clause_digests(relation),
         volatile=further.outputs | {name for name, value in relation.columns.items() if value.volatile},
         volatile_rows=further.rows or relation.block.volatile,
         reads=reads,
-        bounded=interval_filters(relation) if time_column else {},
+        bounded=time_locality.interval_filters(relation) if time_column else {},
         day=further.day,
         reads_batch=is_dated,
-        whole_days=needs_whole_days(relation, time_column),
+        whole_days=time_locality.needs_whole_days(relation, time_column),
         # dates that decide nothing, as in `d <= @end_ds OR TRUE`: each batch reads all rows
-        by_batch=depends_on_batch(relation, time_column, short=False)
-        or (is_dated and not (time_column or has_dates(relation))),
+        by_batch=time_locality.depends_on_batch(relation, time_column, short=False)
+        or (is_dated and not (time_column or time_locality.has_dates(relation))),
         types=tuple((name, kind) for name, value in relation.columns.items() if (kind := reader_type(value))),
         keys=keys_of(relation),
         relies=_find_relied_keys(tree, parents),
@@ -355,7 +319,19 @@ def _read_parents(relation: Relation, columns: tuple[str, ...], parents: Mapping
     """Return what the query reads of each parent; raise Opaque where names or columns cannot be trusted."""
     if tuple(relation.columns) != columns:
         raise Opaque("columns that Spark names in another way")
-    reads = _reads_by_parent(relation, parents)
+    rows = depends_on(relation.block)
+    outputs = {name: source_columns(value) for name, value in relation.columns.items()}
+    reads = {
+        parent: Reads(
+            frozenset(column for table, column in rows if table == parent),
+            {
+                name: of_it
+                for name, read in outputs.items()
+                if (of_it := frozenset(column for table, column in read if table == parent))
+            },
+        )
+        for parent in parents
+    }
     if any(MORE in read.rows.union(*read.outputs.values()) for read in reads.values()):
         raise Opaque("a `*` over a table of which not all columns are declared")
     return reads
@@ -372,7 +348,7 @@ def _place_obstacle(tree: exp.Expr, query: Query, obstacle: str) -> str:
     return obstacle
 
 
-def _stated_types(relation: Relation) -> tuple[tuple[str, str], ...]:
+def _list_stated_types(relation: Relation) -> tuple[tuple[str, str], ...]:
     types = ((name, explicit_type(value)) for name, value in relation.columns.items())
     return tuple((name, stated) for name, stated in types if stated is not None)
 
@@ -388,30 +364,11 @@ def _find_relied_keys(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tu
 def _opaque_shape(
     tree: exp.Expr, columns: tuple[str, ...], parents: Mapping[str, Parent], obstacle: str, *, by_day: bool
 ) -> Shape:
-    """Return the shape of a query that an `obstacle` makes untranslatable.
-
-    Everything that it reads counts for every output.
-    """
+    """Return the shape of an untranslatable query: all that it reads counts for every output."""
     reads = {name: Reads(every=True) for name in parents}
     unsure = any(map(is_volatile, tree.walk())) or bool(tree.find(exp.Limit, exp.Offset, exp.Fetch))
     own_volatile = unsure or not by_day or any(parent.volatile or parent.volatile_rows for parent in parents.values())
     return Shape(True, _tree_text(tree), columns, volatile_rows=own_volatile, reads=reads, obstacle=obstacle)
-
-
-def _reads_by_parent(relation: Relation, parents: Mapping[str, Parent]) -> dict[str, Reads]:
-    rows = depends_on(relation.block)
-    outputs = {name: source_columns(value) for name, value in relation.columns.items()}
-    return {
-        parent: Reads(
-            frozenset(column for table, column in rows if table == parent),
-            {
-                name: of_it
-                for name, read in outputs.items()
-                if (of_it := frozenset(column for table, column in read if table == parent))
-            },
-        )
-        for parent in parents
-    }
 
 
 def _tree_text(tree: exp.Expr) -> str:
@@ -483,8 +440,5 @@ def _find_unresolved_column(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...
 def _may_be_field(column: exp.Column, columns: set[str]) -> bool:
     """Return True if `a.b` may be the field `b` of a struct column `a`, also if a table is called `a`."""
     table = column.table.lower()
-    return bool(table) and (table in columns or table not in _source_names(column.root()))
-
-
-def _source_names(tree: exp.Expr) -> set[str]:
-    return {table.alias_or_name.lower() for table in tree.find_all(exp.Table, exp.Subquery, exp.CTE)}
+    source_names = {table.alias_or_name.lower() for table in column.root().find_all(exp.Table, exp.Subquery, exp.CTE)}
+    return bool(table) and (table in columns or table not in source_names)

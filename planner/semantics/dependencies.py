@@ -4,19 +4,8 @@ from collections.abc import Iterable
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
+from mergeplan.planner.semantics.query import sources
 from mergeplan.planner.semantics.query.algebra import ROW, Block, Part, Ref, Relation, Source
-from mergeplan.planner.semantics.query.sources import (
-    Compound,
-    Full,
-    Generated,
-    Group,
-    Limit,
-    Sealed,
-    TableSource,
-    Union,
-    Values,
-    column_at,
-)
 
 Columns: TypeAlias = frozenset[tuple[str, str]]  # (table, column)
 NONE: Columns = frozenset()
@@ -52,7 +41,7 @@ def tables_in(block: Block) -> frozenset[str]:
     if (tables := _TABLES.get(block)) is None:
         names: set[str] = set()
         for source in block.all_sources:
-            names |= {source.name} if isinstance(source, TableSource) else set()
+            names |= {source.name} if isinstance(source, sources.TableSource) else set()
             for part in source.parts:
                 names |= _collect_tables(part)
         tables = _TABLES[block] = frozenset(names).union(*(_collect_tables(value) for value in block.where))
@@ -77,36 +66,36 @@ def _union_columns(parts: Iterable[Part]) -> Columns:
 
 def _columns_inside(source: Source, inner: Part) -> Columns:
     match source:
-        case TableSource():
+        case sources.TableSource():
             return frozenset(((source.name, str(inner)),))
-        case Union():
-            return _union_columns(column_at(branch, inner) for branch in source.branches)
-        case Generated():
+        case sources.Union():
+            return _union_columns(sources.column_at(branch, inner) for branch in source.branches)
+        case sources.Generated():
             return source_columns(source.call)
-        case Compound():
+        case sources.Compound():
             return _row_columns(source)
         # Whether a row was found decides between its value and NULL, so what finds it counts for the value.
-        case Sealed() if source.finds_at_most_one:
+        case sources.Sealed() if source.finds_at_most_one:
             return source_columns(inner) | _row_columns(source)
-        case Values():  # literals
+        case sources.Values():  # literals
             return NONE
     return source_columns(inner)
 
 
 def _row_columns(source: Source) -> Columns:
     match source:
-        case Sealed():
+        case sources.Sealed():
             return depends_on(source.block)
-        case Group():
+        case sources.Group():
             return depends_on(source.block) | _union_columns(source.keys)
-        case Limit():
+        case sources.Limit():
             return depends_on(source.block) | _union_columns(source.order)
-        case Full():
+        case sources.Full():
             return depends_on(source.left.block) | depends_on(source.right.block) | _union_columns(source.on)
-        case Generated():
+        case sources.Generated():
             return source_columns(source.call)
-        case Union():
+        case sources.Union():
             return NONE.union(*(depends_on(branch.block) for branch in source.branches))
-        case Compound():
+        case sources.Compound():
             return _union_columns(source.relations)
     return NONE

@@ -11,15 +11,7 @@ from mergeplan.planner.semantics.query.algebra import ROW, TERMS_MAX, Block, Opa
 from mergeplan.planner.semantics.query.scope import Scope
 from mergeplan.planner.semantics.query.unique import mark_deterministic_window
 from mergeplan.planner.semantics.result_types import is_of_alike
-from mergeplan.planner.semantics.spark.spark_functions import (
-    depends_on_session,
-    folds_rows,
-    is_orderless,
-    is_random,
-    is_unknown,
-    is_volatile,
-    multiplies_rows,
-)
+from mergeplan.planner.semantics.spark import spark_functions
 from mergeplan.planner.semantics.syntax import is_star_of_count
 from mergeplan.planner.semantics.types import is_collated, is_exact, type_of
 
@@ -80,36 +72,33 @@ class _Expression:
 
     def value(self, node: exp.Expr) -> Value:
         try:
-            return self._translate_and_mark(node)
+            # Inside an expression Spark would first generate the rows; only a whole output can be translated.
+            if spark_functions.multiplies_rows(node):
+                raise Opaque("a function that returns rows inside an expression")
+            value = self._translate_by_kind(node)
+            if isinstance(value, Term) and value.size > TERMS_MAX:
+                raise Opaque("expressions that expand to that many")
+            if (spark_functions.is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(
+                node, value
+            ):
+                parts = value.parts if isinstance(value, Term) else (value,)
+                # Marked here and not in `_translate_by_kind`: every spelling of a non-deterministic function is marked.
+                op = value.op if isinstance(value, Term) else "unsure"
+                return Term(op, (*parts, *self._non_determinism(node)), own_volatile=True)
+            if spark_functions.folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
+                return replace(value, parts=(*value.parts, *self._rounding_parts(node, value.parts)))
+            return value
         except Opaque as opaque:
             opaque.construct = opaque.construct or _quote_expression(node)
             raise
 
-    def _translate_and_mark(self, node: exp.Expr) -> Value:
-        # Inside an expression Spark would first generate the rows; only a whole output can be translated.
-        if multiplies_rows(node):
-            raise Opaque("a function that returns rows inside an expression")
-        value = self._translate_by_kind(node)
-        if isinstance(value, Term) and value.size > TERMS_MAX:
-            raise Opaque("expressions that expand to that many")
-        if (is_volatile(node) and not self._is_sorted_away(node)) or self._picks_one_of_equals(node, value):
-            parts = value.parts if isinstance(value, Term) else (value,)
-            # Marked here and not in `_translate_by_kind`: every spelling of a non-deterministic function is marked.
-            op = value.op if isinstance(value, Term) else "unsure"
-            return Term(op, (*parts, *self._non_determinism(node)), own_volatile=True)
-        if folds_rows(node) and isinstance(value, Term) and value.op == "aggregate":
-            return replace(value, parts=(*value.parts, *self._rounding_parts(node, value.parts)))
-        return value
-
     def _non_determinism(self, node: exp.Expr) -> tuple[Part, ...]:
-        call = (self.reader.random_call(node),) if is_random(node) else ()
-        return (*call, *(() if depends_on_session(node) else self._provenance_parts()))
+        call = (self.reader.random_call(node),) if spark_functions.is_random(node) else ()
+        provenance = None if spark_functions.depends_on_session(node) else self.scope.provenance
+        return (*call, *((provenance.values_trace,) if provenance else ()))
 
     def _is_sorted_away(self, node: exp.Expr) -> bool:
-        """Return True for a list of values that is immediately sorted or counted.
-
-        Then the order of the input does not matter. This holds only for types whose equal values are identical.
-        """
+        """Return True for a list that is sorted or counted at once, of a type whose equal values are identical."""
         if not isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg)):
             return False
         whole = node.parent if isinstance(node.parent, exp.Filter) and node.parent.this is node else node
@@ -127,19 +116,13 @@ class _Expression:
 
     def _picks_one_of_equals(self, node: exp.Expr, value: Part) -> bool:
         """Return True for an aggregate that returns one of several equal strings that may look different."""
-        return folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
-
-    def _provenance_parts(self) -> tuple[Part, ...]:
-        return (self.scope.provenance.values_trace,) if self.scope.provenance else ()
+        return spark_functions.folds_rows(node) and not isinstance(node, COUNTING) and is_collated(value)
 
     def _rounding_parts(self, node: exp.Expr, parts: Sequence[Part]) -> tuple[Part, ...]:
-        """Return what a floating point aggregate depends on besides its arguments.
-
-        This is an explicit order of the query or of a view.
-        """
+        """Return the explicit order, of the query or a view, that decides how a floating point aggregate rounds."""
         exact = isinstance(node, (exp.Sum, exp.Avg)) and any(is_exact(type_of(part)) for part in parts)
         a_list = isinstance(node, (exp.ArrayAgg, exp.ArrayUniqueAgg))  # sorted at once, or non-deterministic anyway
-        if exact or a_list or is_orderless(node) or self.scope.provenance is None:
+        if exact or a_list or spark_functions.is_orderless(node) or self.scope.provenance is None:
             return ()
         return (self.scope.provenance.if_sorted,)
 
@@ -170,7 +153,9 @@ class _Expression:
             case exp.Window():
                 return self._translate_window(node)
             case exp.Lambda():
-                return self._translate_lambda(node)
+                names = tuple(variable.name.lower() for variable in node.expressions)
+                inside = replace(self, variables=(*self.variables, *names))
+                return Term("lambda", (str(len(names)), inside.value(node.this), *node.meta.get(NAMES, ())))
             case exp.Exists() if not isinstance(node.this, exp.Query):
                 return self._build_term(node)  # of an array
             case exp.Subquery() | exp.Exists() | exp.In():
@@ -217,13 +202,13 @@ class _Expression:
                 return Term(_DATE_PARTS[node.name.upper()], ("this", date, "end"))
             case exp.Dot() if isinstance(node.expression, exp.Identifier):
                 return Term("field", (self.value(node.this), node.expression.name))
-            case exp.Bracket() if len(node.expressions) == 1 and _is_text(node.expressions[0]):
-                return Term("field", (self.value(node.this), encode_case(node.expressions[0].name)))
+            case exp.Bracket(expressions=[exp.Literal() as key]) if key.is_string:
+                return Term("field", (self.value(node.this), encode_case(key.name)))
             case exp.DPipe():
                 return rules.build_concatenation([self.value(node.this), self.value(node.expression)])
             case exp.Concat():
                 return rules.build_concatenation([self.value(operand) for operand in node.expressions])
-            case exp.Filter() | exp.WithinGroup() if folds_rows(node.this):
+            case exp.Filter() | exp.WithinGroup() if spark_functions.folds_rows(node.this):
                 return self._aggregate_with_clause(node)
             case exp.Count() if _counts_rows(node):
                 return Term("aggregate", ("Count", "rows"))
@@ -231,11 +216,9 @@ class _Expression:
 
     def _build_term(self, node: exp.Expr) -> Value:
         parts = (*self._argument_parts(node), *node.meta.get(NAMES, ()))
-        return (
-            Term("aggregate", (_operation_name(node), *parts))
-            if folds_rows(node)
-            else Term(_operation_name(node), parts)
-        )
+        if spark_functions.folds_rows(node):
+            return Term("aggregate", (_operation_name(node), *parts))
+        return Term(_operation_name(node), parts)
 
     def _aggregate_with_clause(self, node: exp.Expr) -> Value:
         """Return an aggregate with FILTER or WITHIN GROUP, which refer to the ungrouped rows."""
@@ -291,27 +274,18 @@ class _Expression:
         if isinstance(argument, (exp.DataType, exp.Var)):
             return [argument.sql("spark").upper()]
         if isinstance(argument, exp.Star) or (isinstance(argument, exp.Column) and isinstance(argument.this, exp.Star)):
-            return self._translate_star(argument, of)
+            if argument.args.get("except_") or argument.args.get("replace") or argument.args.get("except"):
+                raise Opaque("a star with exceptions inside a function")
+            has_alias = isinstance(argument, exp.Column) and argument.args.get("table")
+            alias_of_star = argument.args["table"].name.lower() if has_alias else None
+            tables = [columns for alias, columns in self.scope.tables.items() if alias_of_star in (None, alias)]
+            select = argument.find_ancestor(exp.Select)
+            if not tables or (alias_of_star is None and len(tables) > 1) or (select and USING in select.meta):
+                raise Opaque("a star over joined columns")  # USING and NATURAL merge some of them
+            if isinstance(of, exp.Struct) and not self.reader.lower:  # its fields keep the case of the query's names
+                raise Opaque("a star inside a function")
+            return [part for columns in tables for name, value in columns.items() for part in (name, value)]
         return [self.value(argument)]
-
-    def _translate_star(self, star: exp.Expr, of: exp.Expr) -> list[Part]:
-        """Return every column with its name, for `*` or `a.*` inside a function.
-
-        A struct's fields keep the case in which the query writes the names, so the query must contain no capital
-        letters.
-        """
-        if star.args.get("except_") or star.args.get("replace") or star.args.get("except"):
-            raise Opaque("a star with exceptions inside a function")
-        alias_of_star = (
-            star.args["table"].name.lower() if isinstance(star, exp.Column) and star.args.get("table") else None
-        )
-        tables = [columns for alias, columns in self.scope.tables.items() if alias_of_star in (None, alias)]
-        select = star.find_ancestor(exp.Select)
-        if not tables or (alias_of_star is None and len(tables) > 1) or (select and USING in select.meta):
-            raise Opaque("a star over joined columns")  # USING and NATURAL merge some of them
-        if isinstance(of, exp.Struct) and not self.reader.lower:
-            raise Opaque("a star inside a function")
-        return [part for columns in tables for name, value in columns.items() for part in (name, value)]
 
     def _translate_column(self, node: exp.Column) -> Value:
         name, table = node.name.lower(), node.table.lower()
@@ -330,17 +304,17 @@ class _Expression:
         depth = len(self.variables) - 1 - self.variables[::-1].index(name)
         return Term("variable", (str(depth),))
 
-    def _translate_lambda(self, node: exp.Lambda) -> Value:
-        names = tuple(variable.name.lower() for variable in node.expressions)
-        inside = replace(self, variables=(*self.variables, *names))
-        return Term("lambda", (str(len(names)), inside.value(node.this), *node.meta.get(NAMES, ())))
-
     def _translate_window(self, node: exp.Window) -> Value:
         if name := node.args.get("alias"):
             named = self.windows.get(name.name.lower())
             if named is None or any(node.args.get(key) for key in ("partition_by", "order", "spec")):
                 raise Opaque("a window that is based on another one")
-            node = _resolve_window(node, named)
+            if named.args.get("alias"):
+                raise Opaque("a window that is based on another one")
+            window = exp.Window(this=node.this)
+            for key in ("partition_by", "order", "spec"):
+                window.args[key] = named.args.get(key)  # not `set`, which would move the nodes out of the WINDOW clause
+            node = window
         if node.args.get("first") is not None or isinstance(node.args.get("over"), exp.Expr):
             raise Opaque("a window with clauses of its own")
         # The keys of a partition have no order, and repeating one changes nothing.
@@ -352,7 +326,6 @@ class _Expression:
         return Term("window", (self._window_function(node.this), partition, ordered, frame, ROWS))
 
     def _window_function(self, node: exp.Expr) -> Value:
-        """Return the function of a window, which does not aggregate rows of the query."""
         if isinstance(node, (exp.IgnoreNulls, exp.RespectNulls)):
             return Term(type(node).__name__, (self._window_function(node.this),))
         if isinstance(node, exp.Filter):
@@ -361,7 +334,7 @@ class _Expression:
             return Term("window function", ("Count", "rows"))
         node = _canonical_function(node)
         parts = self._argument_parts(node)
-        doubtful = is_volatile(node) or self._picks_one_of_equals(node, Term("window function", parts))
+        doubtful = spark_functions.is_volatile(node) or self._picks_one_of_equals(node, Term("window function", parts))
         rests = self._non_determinism(node) if doubtful else self._rounding_parts(node, parts)
         return Term("window function", (_operation_name(node), *parts, *rests), own_volatile=doubtful)
 
@@ -427,26 +400,18 @@ def has_other_precedence(node: exp.Expr) -> bool:
     if not isinstance(node, _OPERATORS):
         return False
     if isinstance(node, exp.Neg):
-        return _is_cast_number(node.this)
+        inner, exact = node.this, True
+        while isinstance(inner, exp.Cast):
+            exact, inner = exact and inner.is_type(exp.DType.DOUBLE), inner.this
+        if inner is node.this or not isinstance(inner, exp.Literal) or inner.is_string:
+            return False
+        return not exact or float(inner.name) == 0  # rounding is symmetric; only zero has two signs
     operands = (node.args.get("this"), node.args.get("expression"))
     if isinstance(node, _LOOSE):
         kinds = (*_LOOSE, exp.Add, exp.Sub)
         return any(isinstance(operand, kinds) and type(operand) is not type(node) for operand in operands)
     others = _LOOSE if isinstance(node, (exp.Add, exp.Sub)) else _PREDICATES
     return any(isinstance(operand, others) for operand in operands)
-
-
-def _is_cast_number(node: exp.Expr) -> bool:
-    inner, exact = node, True
-    while isinstance(inner, exp.Cast):
-        exact, inner = exact and inner.is_type(exp.DType.DOUBLE), inner.this
-    if inner is node or not isinstance(inner, exp.Literal) or inner.is_string:
-        return False
-    return not exact or float(inner.name) == 0  # rounding is symmetric; only zero has two signs
-
-
-def _is_text(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and bool(node.is_string)
 
 
 def _number_term(text: str) -> Term:
@@ -457,7 +422,7 @@ def _number_term(text: str) -> Term:
 def _operation_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Anonymous):
         return f"call {node.name.lower()}"
-    if is_unknown(node):
+    if spark_functions.is_unknown(node):
         return f"stranger {type(node).__name__} {node.name.lower()}"
     return type(node).__name__
 
@@ -466,15 +431,6 @@ def _counts_rows(node: exp.Count) -> bool:
     if node.expressions:
         return False
     return isinstance(node.this, exp.Literal) or (isinstance(node.this, exp.Star) and is_star_of_count(node.this))
-
-
-def _resolve_window(node: exp.Window, named: exp.Expr) -> exp.Window:
-    if named.args.get("alias"):
-        raise Opaque("a window that is based on another one")
-    window = exp.Window(this=node.this)
-    for key in ("partition_by", "order", "spec"):
-        window.args[key] = named.args.get(key)  # not `set`, which would move the nodes out of the WINDOW clause
-    return window
 
 
 def _is_default(spec: exp.Expr) -> bool:

@@ -27,10 +27,7 @@ _BEHIND_OUTPUTS = (exp.Having, exp.Qualify, exp.Order, exp.Sort, exp.Cluster, ex
 
 
 def bare_as_columns(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens with `current_date` as a name if no parenthesis follows.
-
-    The parser would call the function, even beside a column of that name.
-    """
+    """Return the tokens with `current_date` as a name if no parenthesis follows, or the parser would call it."""
     return [
         Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
         if token.token_type in _TOKENS and (next_token is None or next_token.token_type is not TokenType.L_PAREN)
@@ -69,15 +66,16 @@ class _ColumnNames:
         self.open: set[str] = set()  # CTEs whose columns are being looked for: a recursive one reads itself
 
     def has(self, node: exp.Expr) -> bool | None:
-        """Return True if a name is a column of the query around it, False if it is not, None in doubt.
-
-        Neither an output nor a column of an outer query takes precedence over the function.
-        """
+        """Return True if a name is a column of the tables around it, False if it is not, None in doubt."""
         name, select = node.name.lower(), node.find_ancestor(exp.Select, exp.SetOperation)
         if not isinstance(select, exp.Select):
             return None
-        clause = _clause_of(node, select)
-        is_column = self._has_column(_list_tables(select, clause), name)
+        clause = node
+        while clause.parent is not None and clause.parent is not select:
+            clause = clause.parent
+        columns = [self._item_columns(item) for item in _list_tables(select, clause)]
+        is_column: bool | None = any(names is not None and name in names for names in columns)
+        is_column = None if not is_column and None in columns else is_column
         if isinstance(clause, _BEHIND_OUTPUTS):
             outputs = [
                 output for output in select.expressions if output.alias_or_name.lower() == name or output.is_star
@@ -87,12 +85,6 @@ class _ColumnNames:
         if isinstance(clause, (exp.From, exp.Join)) and node.find_ancestor(exp.Pivot, exp.Select) is not select:
             return None
         return is_column
-
-    def _has_column(self, items: Sequence[exp.Expr], name: str) -> bool | None:
-        columns = [self._item_columns(item) for item in items]
-        if any(names is not None and name in names for names in columns):
-            return True
-        return None if None in columns else False
 
     def _item_columns(self, item: exp.Expr) -> set[str] | None:
         alias = item.args.get("alias")
@@ -138,12 +130,6 @@ class _ColumnNames:
         columns = [self._item_columns(item) for item in _list_tables(select, None)]
         narrowed = any(star.args.get(key) for star in select.find_all(exp.Star) for key in ("except_", "rename"))
         return None if narrowed or None in columns else {name for names in columns for name in names or ()}
-
-
-def _clause_of(node: exp.Expr, select: exp.Select) -> exp.Expr:
-    while node.parent is not None and node.parent is not select:
-        node = node.parent
-    return node
 
 
 def _list_tables(select: exp.Select, clause: exp.Expr | None) -> list[exp.Expr]:

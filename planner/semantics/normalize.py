@@ -88,14 +88,10 @@ def _mark_fields(tree: exp.Expr) -> None:
     """Preserve the case of fields of structs and keys of maps; qualification lowers the case of names."""
     for named in tree.find_all(exp.PropertyEQ, exp.ColumnDef):
         if isinstance(named.this, exp.Identifier):
-            named.set(
-                "this", exp.to_identifier(encode_case(named.this.name))
-            )  # a copy: the node may be shared with a column
-    columns = [
-        column
-        for column in tree.find_all(exp.Column)
-        if column.table and column.table.lower() not in _tables_in_scope(column)
-    ]
+            # a copy: the node may be shared with a column
+            named.set("this", exp.to_identifier(encode_case(named.this.name)))
+    qualified = (column for column in tree.find_all(exp.Column) if column.table)
+    columns = [column for column in qualified if column.table.lower() not in _tables_in_scope(column)]
     dots = [dot for dot in tree.find_all(exp.Dot) if isinstance(dot.expression, exp.Identifier)]
     for field in (*columns, *dots):
         name = field.expression if isinstance(field, exp.Dot) else field.this
@@ -270,12 +266,10 @@ def expands_aliases(tree: exp.Expr) -> bool:
 
 def hides_names(tree: exp.Expr) -> bool:
     """Return True if sqlglot does not know the names of the columns that a star, or a join by name, stands for."""
-    return _excepts_fields(tree) or _takes_names_from_text(tree)
-
-
-def _excepts_fields(tree: exp.Expr) -> bool:
-    """Return True for `* EXCEPT (a.b)`, which takes a field out of a struct where `a` is no table."""
-    return any(name.find(exp.Dot) or getattr(name, "table", "") for name in _excepted_names(tree))
+    # `* EXCEPT (a.b)` takes a field out of a struct where `a` is no table
+    excepted_names = (name for star in tree.find_all(exp.Star) for name in star.args.get("except_") or ())
+    excepts_fields = any(name.find(exp.Dot) or getattr(name, "table", "") for name in excepted_names)
+    return excepts_fields or _takes_names_from_text(tree)
 
 
 def _takes_names_from_text(tree: exp.Expr) -> bool:
@@ -306,10 +300,6 @@ def _has_name(output: exp.Expr) -> bool:
         if not isinstance(value, exp.Column) or (value.table and value.table.lower() not in _tables_in_scope(value)):
             return False
     return isinstance(value, (exp.Alias, exp.Aliases, exp.Column, exp.Dot)) or value.is_star
-
-
-def _excepted_names(tree: exp.Expr) -> list[exp.Expr]:
-    return [name for star in tree.find_all(exp.Star) for name in star.args.get("except_") or ()]
 
 
 def _bare_names(clause: exp.Expr) -> set[str]:

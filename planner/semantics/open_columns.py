@@ -18,10 +18,7 @@ MORE = "mergeplan columns that are not declared"
 
 
 def add_open_columns(tree: exp.Expr, parents: Mapping[str, Parent]) -> dict[str, Parent] | None:
-    """Return the parents of a query with the columns that it names of open tables, and one for all others.
-
-    Return None if it is ambiguous which columns it means.
-    """
+    """Return the parents with the columns named of open tables and one for all others; None if ambiguous."""
     opened = {name: parent for name, parent in parents.items() if parent.is_open}
     if not opened:
         return dict(parents)
@@ -45,7 +42,9 @@ def _takes_by_place(tree: exp.Expr) -> bool:
         return True
     tables = {table.alias_or_name.lower() for table in tree.find_all(exp.Table, exp.Subquery, exp.CTE)}
     return any(
-        not isinstance(node, exp.Star) and not _is_plain_star(node) and means_unnamed(node, tables)
+        not isinstance(node, exp.Star)
+        and not (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+        and means_unnamed(node, tables)
         for node in tree.walk()
     )
 
@@ -56,15 +55,8 @@ def _is_plain(star: exp.Star) -> bool:
     return not narrowed and isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
 
 
-def _is_plain_star(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
-
-
 def _may_capture(tree: exp.Expr, declared: set[str]) -> bool:
-    """Return True if a bare name may be an undeclared column or something else.
-
-    It may also be an alias, a column of an outer query or a function.
-    """
+    """Return True if a bare name may be an undeclared column, or else an alias, an outer column or a function."""
     for column in tree.find_all(exp.Column):
         name, select = column.name.lower(), column.find_ancestor(exp.Select)
         if column.table or name in declared or not isinstance(column.this, exp.Identifier) or select is None:
@@ -93,10 +85,7 @@ def _is_in_expression(select: exp.Expr) -> bool:
 def _find_undeclared_names(
     tree: exp.Expr, parents: Mapping[str, Parent], opened: Mapping[str, Parent]
 ) -> dict[str, set[str]] | None:
-    """Return the columns that a query names and no table is known to have, by open table.
-
-    Return None if several tables may have one of them.
-    """
+    """Return undeclared columns that a query names, by open table; None if several tables may have one."""
     places: dict[str, set[str]] = {}
     for table in tree.find_all(exp.Table):
         name = f"{table.db}.{table.name}".lower() if table.db else table.name.lower()

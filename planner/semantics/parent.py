@@ -1,7 +1,4 @@
-"""The parts of a table that a query's analysis depends on: only those that the query can mean.
-
-A column that no name in the query can mean changes nothing: a parent that gains one causes no new analysis.
-"""
+"""The parts of a table that a query's analysis depends on: only those that the query can mean."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -13,10 +10,7 @@ from mergeplan.planner.semantics.query.unique import Keys
 
 @dataclass(frozen=True)
 class Parent:
-    """The known properties of a table that a query reads: its columns, None if unknown.
-
-    `volatile` are non-deterministic columns of a view, which may differ each time they are read.
-    """
+    """What a query knows of a table: its columns, None if unknown, and the non-deterministic ones of a view."""
 
     columns: tuple[str, ...] | None
     volatile: frozenset[str] = frozenset()
@@ -30,10 +24,7 @@ class Parent:
 
 
 def narrow_parents(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:
-    """Return the parents with only those columns that a query without stars can mean, or one column if none.
-
-    A name counts as soon as its letters are anywhere in the text, so that no parsing can miss it.
-    """
+    """Return the parents with only the columns (at least one) whose letters are in the text of the query."""
     text = sql.lower()
     return {name: _narrow_parent(text, parent) for name, parent in parents.items()}
 

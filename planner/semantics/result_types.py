@@ -56,10 +56,7 @@ def is_null(value: Part) -> bool:
 
 
 def common_type(types: Iterable[str | None]) -> str | None:
-    """Return the type that Spark uses for values of several types in one column, or None if it is uncertain.
-
-    For other types, Spark merges more than their names, or decides by its settings.
-    """
+    """Return the type that Spark uses for values of several types in one column, or None if it is uncertain."""
     different = set(types)
     if len(different) == 1:
         (type_,) = different
@@ -99,25 +96,30 @@ def _operation_type(term: Term, values: list[Part], type_of: TypeOf) -> str | No
     if term.op in _OF_ALL:
         return _merge_value_types(values, type_of)
     if term.op == "Div":
-        return _quotient_type(types)
+        # double, unless a decimal is divided by a decimal or a whole number
+        is_double = set(types) <= _NUMBERS or ("double" in types and common_type(types) == "double")
+        return "double" if types and is_double else None
     if term.op in _ARITHMETIC:
         return _arithmetic_type(term.op, values, types)
     if term.op in _UNCHANGED and len(types) == 1:
         return types[0] if types[0] in _NUMBERS or read_decimal(types[0]) else None
     if term.op in _ROUNDS or term.op in _UP_OR_DOWN:
-        return _round_type(term, type_of)
+        # for a decimal it depends on its digits
+        named = named_arguments(term.parts)
+        numbers = named.get("this") or named.get("expressions") or [""]
+        type_ = type_of(numbers[0])
+        if type_ not in _NUMBERS:
+            return None
+        return type_ if term.op in _ROUNDS else "bigint" if "decimals" not in named else None
     if term.op == "TimestampAdd":
         moved = type_of((named_arguments(term.parts).get("this") or [""])[0])
         return moved if moved in _MOMENTS else None
-    if term.op in _OF_STRINGS:
-        return "string" if _is_of_string(term, type_of) else None
+    if term.op in _OF_STRINGS:  # of other types than a string without a collation they return another one
+        this = named_arguments(term.parts).get("this") or [""]
+        operands = [type_of(part) for part in term.parts if not isinstance(part, str)]
+        is_plain = all(type_ in _FLOATS or is_of_alike(type_) for type_ in operands)
+        return "string" if type_of(this[0]) == "string" and is_plain else None
     return None
-
-
-def _quotient_type(types: list[str | None]) -> str | None:
-    """Return the type of a division: double, unless a decimal is divided by a decimal or a whole number."""
-    is_double = set(types) <= _NUMBERS or ("double" in types and common_type(types) == "double")
-    return "double" if types and is_double else None
 
 
 def _arithmetic_type(operator: str, values: list[Part], types: list[str | None]) -> str | None:
@@ -130,11 +132,6 @@ def _arithmetic_type(operator: str, values: list[Part], types: list[str | None])
     has_literal = any(isinstance(value, Term) and value.op == "int" for value in values)
     if read_decimal(common):
         return _OF_DECIMALS[operator](types) if operator in _OF_DECIMALS and not has_literal else None
-    return _shift_type(operator, values, types)
-
-
-def _shift_type(operator: str, values: list[Part], types: list[str | None]) -> str | None:
-    """Return the type of a day or a moment that is moved by an interval, or by a number of days."""
     if operator not in ("Add", "Sub"):
         return None
     (type_, by), amount = types, values[1]
@@ -142,16 +139,6 @@ def _shift_type(operator: str, values: list[Part], types: list[str | None]) -> s
     if unit and isinstance(unit[0], str):
         return type_ if type_ in _MOMENTS or (type_ == "date" and unit[0] in _DAYS) else None
     return "date" if type_ == "date" and by in ("tinyint", "smallint", "int") else None
-
-
-def _round_type(term: Term, type_of: TypeOf) -> str | None:
-    """Return the type of ROUND, and of CEIL and FLOOR to a whole number; for a decimal it depends on its digits."""
-    named = named_arguments(term.parts)
-    numbers = named.get("this") or named.get("expressions") or [""]
-    type_ = type_of(numbers[0])
-    if type_ not in _NUMBERS:
-        return None
-    return type_ if term.op in _ROUNDS else "bigint" if "decimals" not in named else None
 
 
 def named_arguments(parts: Iterable[Part]) -> Mapping[str, list[Part]]:
@@ -177,29 +164,13 @@ def _function_type(name: str, named: Mapping[str, list[Part]], type_of: TypeOf) 
     if name in _PICKS:
         is_plain = type_ in _FLOATS or is_of_alike(type_)
         return type_ if is_plain and not named.keys() & {"default", "expressions"} else None
-    if name in ("Sum", "Avg") and set(named) == {"this"}:
-        return _sum_type(type_) if name == "Sum" else _average_type(type_)
+    if name == "Avg" and set(named) == {"this"}:
+        return "double" if type_ in _NUMBERS else average_of_decimals(type_)
+    if name == "Sum" and set(named) == {"this"}:
+        whole = "bigint" if type_ in WHOLE else "double" if type_ in _FLOATS else None
+        return whole or sum_of_decimals(type_)
     return None
-
-
-def _sum_type(type_: str | None) -> str | None:
-    whole = "bigint" if type_ in WHOLE else "double" if type_ in _FLOATS else None
-    return whole or sum_of_decimals(type_)
-
-
-def _average_type(type_: str | None) -> str | None:
-    return "double" if type_ in _NUMBERS else average_of_decimals(type_)
 
 
 def _merge_value_types(values: Iterable[Part], type_of: TypeOf) -> str | None:
     return common_type({type_of(value) for value in values if not is_null(value)})
-
-
-def _is_of_string(term: Term, type_of: TypeOf) -> bool:
-    """Return True for a function that takes a string here and has no operand with a collation.
-
-    For other types it would return another type.
-    """
-    this = named_arguments(term.parts).get("this") or [""]
-    types = [type_of(part) for part in term.parts if not isinstance(part, str)]
-    return type_of(this[0]) == "string" and all(type_ in _FLOATS or is_of_alike(type_) for type_ in types)

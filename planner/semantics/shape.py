@@ -73,7 +73,17 @@ class Shape:
         if table_digest is None:
             table_digest = self._relation_digest(parents)
             if table_digest is None:
-                return self._text_digest(parents)
+                # of an untranslated query, any change of its parents is a change
+                digests = Digests(parents)
+                whole = [
+                    part
+                    for name in sorted(parents)
+                    for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
+                ] + [part for name in sorted(parents) if (part := parents[name].order)]
+                if self.source is None or not self.source.narrowed:  # it may take columns by their place
+                    whole += [part for name in sorted(parents) for part in parents[name].placed]
+                rows = digests.hash_texts("opaque", self.text, *whole)
+                return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
             if source:
                 source.remember_digest(parents, table_digest)
         return table_digest
@@ -86,19 +96,6 @@ class Shape:
                 closed_digest = close_over_itself(digests.relation(relation), self.itself)
                 return replace(closed_digest, order=self._order_text(parents, digests))
         return None
-
-    def _text_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
-        """Return the digests of an untranslated query: any change of its parents is a change of it."""
-        digests = Digests(parents)
-        whole = [
-            part
-            for name in sorted(parents)
-            for part in (name, parents[name].rows, *(x for pair in parents[name].columns.items() for x in pair))
-        ] + [part for name in sorted(parents) if (part := parents[name].order)]
-        if self.source is None or not self.source.narrowed:  # it may take columns by their place
-            whole += [part for name in sorted(parents) for part in parents[name].placed]
-        rows = digests.hash_texts("opaque", self.text, *whole)
-        return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
 
     @property
     def order(self) -> str:
@@ -114,10 +111,7 @@ class Shape:
 
 
 def close_over_itself(held: TableDigest, own: Reads | None) -> TableDigest:
-    """Return the digests of a table whose batches read it, by those of one batch over the table before it.
-
-    Rows and columns that are computed from columns of the table are unchanged if these are unchanged too.
-    """
+    """Return the digests of a table whose batches read it: what is computed from unchanged columns is unchanged."""
     if own is None:
         return held
     digests = Digests()
@@ -144,10 +138,7 @@ def expand_own_columns(own: Reads, columns: frozenset[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Source:
-    """The source of a shape: the query, its parents as far as it can mean them, and the memory for shapes.
-
-    `analyse` returns its algebra, or None if it cannot be followed.
-    """
+    """The query of a shape, its parents as far as it can mean them, and the memory; `analyse` returns its algebra."""
 
     sql: str
     parents: tuple[tuple[str, Parent], ...]

@@ -68,8 +68,6 @@ def means_unnamed(node: exp.Expr, tables: set[str]) -> bool:
     if isinstance(node, exp.Table):
         alias = node.args.get("alias")
         return not isinstance(node.parent, exp.From | exp.Join) or bool(alias and alias.columns)
-    return isinstance(node, exp.Pivot | exp.TableSample | exp.Columns | exp.Command) or _is_identifier_clause(node)
-
-
-def _is_identifier_clause(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and node.name.upper() == "IDENTIFIER"
+    return isinstance(node, exp.Pivot | exp.TableSample | exp.Columns | exp.Command) or (
+        isinstance(node, exp.Anonymous) and node.name.upper() == "IDENTIFIER"
+    )

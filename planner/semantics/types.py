@@ -39,19 +39,13 @@ def _result_type(operation: Term) -> str | None:
 
 @lru_cache(maxsize=8192)
 def _is_string(concatenation: Term) -> bool:
-    """Return True for a concatenation with a string from the query itself and without collations.
-
-    Values beside a string are cast to one, and the result has the collation of its parts.
-    """
+    """Return True for a concatenation with a string of the query, which makes it one, and without collations."""
     strings = any(explicit_type(part) == "string" for part in concatenation.parts)
     return strings and not any(map(is_collated, concatenation.parts))
 
 
 def explicit_type(value: Part) -> str | None:
-    """Return the type that the query itself gives a value, by a cast or the like, or None.
-
-    The declared type of a table's column does not count.
-    """
+    """Return the type that the query itself, not a table's declaration, gives a value by a cast, or None."""
     while isinstance(value, Ref) and isinstance(value.inner, (Term, Ref)):
         value = value.inner
     if isinstance(value, Ref):
@@ -102,10 +96,7 @@ def is_collated(value: Part) -> bool:
 
 @lru_cache(maxsize=8192)
 def is_padded(value: Part, *, unknown: bool = True) -> bool:
-    """Return True for a column of type CHAR, beside which only some comparisons add spaces to the other text.
-
-    A column of an unknown type may be one; `unknown` is what counts for it.
-    """
+    """Return True for a CHAR, beside which only some comparisons add spaces; `unknown` is for an unknown type."""
     if not isinstance(value, Ref) or value.inner is ROW:
         return False
     if not isinstance(value.inner, str):

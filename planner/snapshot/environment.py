@@ -89,10 +89,8 @@ def parse_environment_name(name: str) -> str:
     lowered = name.strip().lower()
     if not NAME.fullmatch(lowered):
         shown = name[:80] if name.isprintable() else ascii(name[:80])
-        raise RequestError(
-            f"`{shown}` cannot name an environment.",
-            hint="Use 1 to 64 letters, digits and underscores, for example `dev`.",
-        )
+        message = f"`{shown}` cannot name an environment."
+        raise RequestError(message, hint="Use 1 to 64 letters, digits and underscores, for example `dev`.")
     return lowered
 
 
@@ -112,26 +110,16 @@ def _without_common(old: Environment, new: Environment) -> tuple[Environment, En
 def _build_view(snapshot: Snapshot, name: str) -> View:
     model = snapshot.model
     stored, columns = snapshot.kind.is_stored, model.metadata.column_descriptions
-    return View(
-        model.name,
-        name,
-        snapshot.table,
-        model.metadata.description,
-        columns,
-        model.virtual_properties,
-        stored,
-        model.statements.on_virtual_update,
-    )
+    description, properties, swaps = model.metadata.description, model.virtual_properties, model.statements
+    return View(model.name, name, snapshot.table, description, columns, properties, stored, swaps.on_virtual_update)
 
 
 def view_changes(old: Environment, new: Environment) -> ViewChanges:
     """Return the changes from the views of `old` to those of `new`; a view with the same table stays untouched."""
     # An environment older than catalogs in names has no default one: then it is the same.
     default = new.naming.default or old.naming.default
-    old_views, new_views = (
-        replace(shown, naming=replace(shown.naming, default=default)).views_by_name
-        for shown in _without_common(old, new)
-    )
+    named = (replace(shown, naming=replace(shown.naming, default=default)) for shown in _without_common(old, new))
+    old_views, new_views = (shown.views_by_name for shown in named)
     return ViewChanges(
         added=tuple(new_views[name] for name in sorted(new_views.keys() - old_views.keys())),
         swapped=tuple(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.parent import can_mean, narrow_parents
-from mergeplan.planner.semantics.shape import Reads, Shape, Source
+from mergeplan.planner.semantics.shape import Reads, Shape
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
@@ -22,10 +22,7 @@ Parents = Mapping[str, Snapshot]
 
 @dataclass(frozen=True)
 class KnownMeaning:
-    """The parts of a query's shape that a fingerprint and a reason need.
-
-    `came_out` is a digest of the resulting meaning and columns.
-    """
+    """What fingerprints and reasons need of a query's shape; `came_out` is a digest of meaning and columns."""
 
     text: str
     order: str
@@ -38,13 +35,13 @@ class KnownMeaning:
 
 
 def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, began: str) -> None:
-    """Remember the meaning of a new snapshot, which follows from this shape over these parents.
-
-    Only a meaning that follows from the query alone is remembered, not that of a text which cannot be followed.
-    """
+    """Remember the meaning of a new snapshot if it follows from its query, this shape and these parents alone."""
     source = shape.source if shape and shape.own and shape.unresolved is None else None
-    if shape is None or source is None or snapshot.meaning is None or not _is_read_from(source, parents):
+    if shape is None or source is None or snapshot.meaning is None:
         return
+    above = {name: parent.as_parent for name, parent in parents.items()}
+    if dict(source.parents) != (narrow_parents(source.sql, above) if source.narrowed else above):
+        return  # it was analysed over the parents by which it was once judged
     rows = source.digest_key({name: parent.visible_digest for name, parent in parents.items()})
     if source.memory.texts.get(rows) is not None:  # else the query was nested too deeply
         order = "" if snapshot.kind.is_stored else shape.order
@@ -52,12 +49,6 @@ def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, 
         key = _meaning_key(snapshot.model, began, parents, source.memory)
         if source.memory.recall(KnownMeaning, key) is None:
             source.memory.remember(key, KnownMeaning(shape.text, order, came_out, shape.reads, shape.named))
-
-
-def _is_read_from(source: Source, parents: Parents) -> bool:
-    """Return True if the query was analysed over these parents, and not over those by which it was once judged."""
-    above = {name: parent.as_parent for name, parent in parents.items()}
-    return dict(source.parents) == (narrow_parents(source.sql, above) if source.narrowed else above)
 
 
 def recall_meaning(

@@ -31,7 +31,13 @@ def meaning_of(model: Model, shape: Shape | None, parents: Mapping[str, TableDig
     query reads the end of its time, it says how that end is determined.
     """
     if model.kind.is_external:
-        return _external_meaning(model)
+        # another stamp says that it holds other rows
+        stamp = ["stamp", model.stamp] if model.stamp else []
+        columns = tuple(
+            (column.name, _digest_parts("external column", column.name, column.type, *stamp))
+            for column in model.columns
+        )
+        return Meaning(_digest_parts("external", model.name, *stamp), columns, types=_column_types(model))
     if model.kind.is_seed:
         return _apply_properties(model, _apply_declared_types(model, _seed_meaning(model)))
     assert shape is not None
@@ -103,20 +109,8 @@ def _table_keys(model: Model, shape: Shape) -> Keys:
     return tuple(key for key in shape.keys if not any(name in text for name in key for text in texts))
 
 
-def _external_meaning(model: Model) -> Meaning:
-    """Return what is known of an external table; another stamp says that it holds other rows."""
-    stamp = ["stamp", model.stamp] if model.stamp else []
-    columns = tuple(
-        (column.name, _digest_parts("external column", column.name, column.type, *stamp)) for column in model.columns
-    )
-    return Meaning(_digest_parts("external", model.name, *stamp), columns, types=_column_types(model))
-
-
 def _seed_meaning(model: Model) -> Meaning:
-    """Return the meaning of a seed: its number of rows, and by column its cells.
-
-    `Seed.cells` hashes them row by row in an order of its own.
-    """
+    """Return the meaning of a seed: its number of rows, and by column the hash of its cells."""
     assert model.seed is not None
     cells = dict(model.seed.cells)
     names = [column.name for column in model.columns] or list(model.seed.header)
@@ -160,11 +154,9 @@ def _add_history_columns(model: Model, meaning: Meaning) -> Meaning:
         (column.name, _digest_parts("kept", column.name, column.type)) for column in model.history_columns
     )
     types = tuple((column.name, normalize_type(column.type)) for column in model.history_columns)
-    return (
-        replace(meaning, columns=(*meaning.columns, *history_columns), types=(*meaning.types, *types))
-        if history_columns
-        else meaning
-    )
+    if history_columns:
+        return replace(meaning, columns=(*meaning.columns, *history_columns), types=(*meaning.types, *types))
+    return meaning
 
 
 def _merge_settings(model: Model) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from enum import Enum, auto
 
 from mergeplan.planner.model.graph import Graph
-from mergeplan.planner.model.incremental import UniqueKey
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.semantics.shape import Shape
@@ -56,15 +55,12 @@ def batch_decides(model: Model, shape: Shape | None) -> bool:
     if shape is None or shape.by_batch:
         return True
     if model.kind.fill is Fill.KEY:
-        return _merge_counts_batches(model.by_key, is_dated=shape.reads_batch)
-    return model.kind.fill is Fill.HISTORY and shape.reads_batch  # what a batch does not return counts as deleted
-
-
-def _merge_counts_batches(key: UniqueKey, *, is_dated: bool) -> bool:
-    """Return True if merged rows depend on the number of batches, or on the batch that a row was in."""
-    if not is_dated:  # each batch merges all rows: NULL keys are inserted again, and WHEN MATCHED counts
+        key = model.by_key
+        if shape.reads_batch:
+            return key.delete_insert or "@" in key.when_matched + key.merge_filter
+        # each batch merges all rows: NULL keys are inserted again, and WHEN MATCHED counts
         return not (key.delete_insert or (key.null_safe_key and not (key.when_matched or key.merge_filter)))
-    return key.delete_insert or "@" in key.when_matched + key.merge_filter
+    return model.kind.fill is Fill.HISTORY and shape.reads_batch  # what a batch does not return counts as deleted
 
 
 def as_of(graph: Graph, model: Model) -> str:

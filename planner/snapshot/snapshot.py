@@ -159,13 +159,8 @@ class Snapshot:
         keeps_rows = self.is_mixed or self.forced  # its table holds rows that are not those of its query
         keys, audited = ((), ()) if keeps_rows else (self.meaning.keys, keys_from_audits(self.model))
         if self.kind.is_stored or self.kind.is_external:
-            return Parent(
-                self.table_columns,
-                types=self.meaning.types,
-                keys=keys,
-                audited=audited,
-                is_open=self.model.open_columns,
-            )
+            types = self.meaning.types
+            return Parent(self.table_columns, types=types, keys=keys, audited=audited, is_open=self.model.open_columns)
         chance = self.meaning.volatile, self.meaning.volatile_rows
         is_spelled = self.meaning.is_spelled or (self.kind.is_embedded and bool(names_with_capitals(self.model.sql)))
         return Parent(self.table_columns, *chance, self.meaning.types, keys, audited, is_spelled=is_spelled)
@@ -198,10 +193,7 @@ def assign_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -
 
 
 def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
-    """Return the version of a rebuilt model: a hash of the meaning of its rows, and of the tables that a view names.
-
-    Two builds with equal versions hold equal rows, so that a table built in one environment serves in another.
-    """
+    """Return the version of a rebuilt model: a hash of its rows' meaning, and of the tables that a view names."""
     columns = (part for pair in meaning.columns for part in pair)
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
     partitions = tuple(map(partition_text, model.storage.partitioned_by))

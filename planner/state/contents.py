@@ -16,7 +16,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.snapshot.content_hash import WHOLE, Content, Contents, Found, columns_key
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.leases import Lease, check_lease
-from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, Transaction, split_chunks
 
 # In place of the key of a column set:
 _MARK = "mark"  # a random word for what the table holds now: a write takes it away, and the next one is another
@@ -25,11 +25,8 @@ OF_THIS_MOMENT = (_MARK, _INPUTS)
 _PASSED = "pass:"  # and a digest of what an audit asks: a digest of what its pass rests on
 
 
-class KnownContents:
+class KnownContents(ProjectStore):
     """What the physical tables of one project hold, as far as it was computed."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def load(self, tables: Collection[str]) -> Mapping[str, Contents]:
         """Table -> what is known of it, for the given tables; nothing for one that was not looked at."""
@@ -72,11 +69,7 @@ class KnownContents:
             tx.put(t.contents, rows)
 
     def mark_tables(self, tables: Collection[str]) -> Mapping[str, str] | None:
-        """Table -> a word that is another one after each write of it; None unless all of them are ours alone.
-
-        A write takes the word away before it begins and when it is recorded. So a word that was given out while a
-        table was being written is none that it has afterwards.
-        """
+        """Table -> a word that each write of it changes; None unless all of them are ours alone."""
         with self._database.writing() as tx:
             physical = t.physical_tables
             statement = tx.select(physical).where(physical.c.name.in_(sorted(tables)))
@@ -102,7 +95,7 @@ class KnownContents:
             tx.put(t.contents, [_whole_row(table, _INPUTS, inputs)])
 
     def load_pass(self, table: str, asked: str) -> str:
-        return self._load_whole(table, _pass_key(asked))
+        return self._load_whole(table, f"{_PASSED}{asked[:26]}")
 
     def _load_whole(self, table: str, columns: str) -> str:
         with self._database.reading() as tx:
@@ -111,12 +104,9 @@ class KnownContents:
             return row.hash if row else ""
 
     def record_pass(self, table: str, asked: str, basis: str) -> None:
-        """Store what a pass of an audit rests on.
-
-        It counts only while the same is found again, so nobody has to hold the table.
-        """
+        """Store what a pass of an audit rests on, which must be found again for it to count."""
         with self._database.writing() as tx:
-            tx.put(t.contents, [_whole_row(table, _pass_key(asked), basis[:32])])
+            tx.put(t.contents, [_whole_row(table, f"{_PASSED}{asked[:26]}", basis[:32])])
 
     def forget(self, table: str, interval: Interval, *, lease: Lease) -> None:
         """Drop what is known of the interval, which is about to be written; LeaseHeld when the lease was lost."""
@@ -129,10 +119,6 @@ def is_lasting() -> tuple[sa.ColumnElement[bool], ...]:
     """Return the conditions of the rows that are true in another database, too."""
     columns = t.contents.c.columns
     return columns.notin_(OF_THIS_MOMENT), columns.not_like(f"{_PASSED}%")
-
-
-def _pass_key(asked: str) -> str:
-    return f"{_PASSED}{asked[:26]}"
 
 
 def drop_contents(tx: Transaction, table: str, interval: Interval | None = None) -> None:

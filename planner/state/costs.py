@@ -8,13 +8,10 @@ import sqlalchemy as sa
 
 from mergeplan.planner.plan.costs import BatchCost, Cost, TableHistory
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, Transaction, split_chunks
 
 
-class Costs:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class Costs(ProjectStore):
     def record(self, table: str, start: datetime, *, units: int, rows: int, seconds: float) -> None:
         """Keep what the batch from `start` on cost, in place of what that batch cost earlier."""
         row: dict[str, Any] = {"table_name": table, "start_at": start, "units": units}

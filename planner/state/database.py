@@ -65,7 +65,16 @@ def open_database(url: str) -> sa.Engine:
     if backend == "sqlite":
         database = _open_sqlite(parsed)
     elif backend in ("postgresql", "postgres"):
-        database = _open_postgresql(parsed)
+        limits = f"-c statement_timeout={STATEMENT_SECONDS * 1000} -c timezone=UTC"
+        # A process that stands still, on a paused machine perhaps, must not keep its locks from all others.
+        limits += f" -c idle_in_transaction_session_timeout={IDLE_SECONDS * 1000}"
+        arguments = {"connect_timeout": CONNECT_SECONDS, "application_name": "mergeplan", "options": limits}
+        database = sa.create_engine(
+            parsed.set(drivername="postgresql+psycopg"),
+            pool_pre_ping=True,
+            pool_timeout=STATEMENT_SECONDS,
+            connect_args={name: value for name, value in arguments.items() if name not in parsed.query},
+        )
     else:
         raise RequestError(
             f"`{backend}` cannot keep the state.", hint=f"Use SQLite or PostgreSQL, for example {EXAMPLE}."
@@ -135,19 +144,6 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN" if read else "BEGIN IMMEDIATE")
 
 
-def _open_postgresql(url: sa.URL) -> sa.Engine:
-    limits = f"-c statement_timeout={STATEMENT_SECONDS * 1000} -c timezone=UTC"
-    # A process that stands still, on a paused machine perhaps, must not keep its locks from all others.
-    limits += f" -c idle_in_transaction_session_timeout={IDLE_SECONDS * 1000}"
-    arguments = {"connect_timeout": CONNECT_SECONDS, "application_name": "mergeplan", "options": limits}
-    return sa.create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        pool_pre_ping=True,
-        pool_timeout=STATEMENT_SECONDS,
-        connect_args={name: value for name, value in arguments.items() if name not in url.query},
-    )
-
-
 @contextmanager
 def open_transaction(database: sa.Engine, *, read: bool = False) -> Iterator[sa.Connection]:
     """One transaction, committed unless something is raised; RequestError when the database does not answer."""
@@ -208,10 +204,7 @@ def _redact_url(url: sa.URL) -> str:
 
 
 def _was_emptied(file: Path) -> bool:
-    """Return True for a file without a byte, as a cut or a full disk leaves it: prod would look unbuilt.
-
-    A database that another process is only just making has some in a moment; nobody else waits.
-    """
+    """Return True for a file without a byte that no process is just making: prod would look unbuilt."""
     for _ in range(NEW_LOOKS):
         if not file.is_file() or file.stat().st_size or file.with_name(f"{file.name}-wal").exists():
             return False

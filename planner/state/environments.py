@@ -154,14 +154,5 @@ def _build_revisions(rows: Sequence[sa.Row[Any]]) -> Iterator[Revision]:
 
 
 def _build_revision(row: sa.Row[Any], environment_map: maps.EnvironmentMap) -> Revision:
-    return Revision(
-        row.environment,
-        row.revision,
-        HistoryAction(row.action),
-        environment_map.snapshots,
-        environment_map.views,
-        row.plan_id,
-        row.who,
-        row.at,
-        row.note,
-    )
+    action, snapshots, views = HistoryAction(row.action), environment_map.snapshots, environment_map.views
+    return Revision(row.environment, row.revision, action, snapshots, views, row.plan_id, row.who, row.at, row.note)

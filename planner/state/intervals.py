@@ -9,7 +9,7 @@ from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
 from mergeplan.planner.state.leases import Lease, check_lease
 from mergeplan.planner.state.physical_tables import lock_table
-from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, Transaction, split_chunks
 
 Change = Callable[[Timeline], Timeline]
 
@@ -30,11 +30,8 @@ class LaterTimelines(Mapping[str, Timeline]):
         return len(self._read())
 
 
-class Intervals:
+class Intervals(ProjectStore):
     """The intervals that one project's tables hold."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def load_timelines(self, tables: Collection[str]) -> Mapping[str, Timeline]:
         """Table -> the time it holds, for the given tables; () for one that holds none or is unknown."""

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from mergeplan.planner.errors import LeaseHeld, RequestError
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, Transaction, split_chunks
 
 POLL_SECONDS = 0.2
 
@@ -38,16 +38,10 @@ class Holder:
     expires_at: datetime
 
 
-class Leases:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class Leases(ProjectStore):
     @contextmanager
     def hold(self, name: str, holder: str, *, ttl: float = 60.0, wait: float = 0.0) -> Iterator[Lease]:
-        """Hold the lease on `name`, renewed while held; LeaseHeld, naming its holder, when not free in `wait` seconds.
-
-        A lease that expired, or whose process on this machine has ended, is taken over.
-        """
+        """Hold the lease on `name`, also of an ended process; raise LeaseHeld if it is not free in `wait` seconds."""
         lease = self._wait_for(name, holder, ttl, wait)
         ended = threading.Event()
         renewal = threading.Thread(
@@ -94,10 +88,8 @@ class Leases:
                 return taken
             remaining_seconds = deadline - time.monotonic()
             if remaining_seconds <= 0:
-                raise LeaseHeld(
-                    f"`{name}` is being changed by {taken.holder} since {taken.since:%Y-%m-%d %H:%M:%S} UTC.",
-                    hint="Wait for it to end, or cancel it.",
-                )
+                message = f"`{name}` is being changed by {taken.holder} since {taken.since:%Y-%m-%d %H:%M:%S} UTC."
+                raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
             time.sleep(min(POLL_SECONDS, remaining_seconds))
 
     def _take_lease(self, name: str, holder: str, ttl: float) -> Lease | Holder:
@@ -183,10 +175,7 @@ def has_ended(machine: str, pid: int) -> bool:
 
 
 def _began(pid: int) -> str | None:
-    """Return the clock tick at which a process began; '' for one that has ended, None when unknown.
-
-    One that was killed keeps its number until its parent has asked how it ended.
-    """
+    """Return the clock tick at which a process began; '' for one that has ended, None when unknown."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

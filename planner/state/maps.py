@@ -1,7 +1,4 @@
-"""The map of a revision, kept as what differs from the revision before: history grows by what changes.
-
-Every WHOLE revisions, and where there is none before, a map is kept as it is: reading one looks at no more rows.
-"""
+"""The map of a revision as its difference from the one before; every WHOLE revisions it is kept whole."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,10 +17,7 @@ class EnvironmentMap:
 
 
 def encode_map(new: EnvironmentMap, before: EnvironmentMap | None, revision: int) -> tuple[Json, Json]:
-    """Return the map as the columns `snapshots` and `views` store it, given the revision before.
-
-    A difference has the key `since`, which names no model: their names have a dot.
-    """
+    """Return the map as stored, given the revision before; a difference has the key `since`, which is no model."""
     if before is None or revision % WHOLE == 1:
         return dict(new.snapshots), sorted(new.views)
     changed = {name: id for name, id in new.snapshots.items() if before.snapshots.get(name) != id}

@@ -6,15 +6,12 @@ from datetime import datetime
 from mergeplan.planner.engine.protocol import Operation
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.leases import Lease, check_lease
-from mergeplan.planner.state.transaction import Database
+from mergeplan.planner.state.transaction import ProjectStore
 
 
 @dataclass(frozen=True)
 class RunningWrite:
-    """An operation that writes a table's batch from `start` on.
-
-    `request` is a digest of all that it depends on, and `token` that of the table's lease under which it began.
-    """
+    """An operation that writes a batch from `start` on: a digest of its `request`, and the `token` of its lease."""
 
     operation: Operation
     start: datetime
@@ -22,11 +19,8 @@ class RunningWrite:
     token: int
 
 
-class RunningWrites:
+class RunningWrites(ProjectStore):
     """The operations of one project that may be running."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def begin(self, table: str, write: RunningWrite, *, lease: Lease) -> None:
         """Keep that a write begins now; LeaseHeld when the right to write the table was lost."""

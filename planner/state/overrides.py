@@ -3,14 +3,11 @@
 from mergeplan.planner.plan.build import Category, Override
 from mergeplan.planner.plan.change import Days
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database
+from mergeplan.planner.state.transaction import ProjectStore
 
 
-class Overrides:
+class Overrides(ProjectStore):
     """The category overrides of one project, each of one change of one model in one environment."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def list_for(self, environment: str) -> tuple[Override, ...]:
         overrides = t.overrides

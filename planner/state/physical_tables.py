@@ -15,7 +15,7 @@ from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
 from mergeplan.planner.state.environments import read_generation
 from mergeplan.planner.state.leases import Lease, check_lease
-from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, Transaction, split_chunks
 from mergeplan.planner.wording import first_names
 
 
@@ -31,10 +31,7 @@ class PhysicalTable:
     size: TableSize | None = None
 
 
-class PhysicalTables:
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
+class PhysicalTables(ProjectStore):
     def all(self) -> Mapping[str, PhysicalTable]:
         with self._database.reading() as tx:
             return _read_tables(tx, tx.select(t.physical_tables))
@@ -104,10 +101,7 @@ class PhysicalTables:
                 tx.execute(statement.values(touched_at=current_time))
 
     def mark_garbage(self, table: str, *, lease: Lease, seen_generation: int) -> bool:
-        """Mark a table that is about to be dropped; False when an environment changed since `seen_generation`.
-
-        From here on no promotion can show it.
-        """
+        """Mark a table that no promotion may show from now on; False if an environment changed meanwhile."""
         with self._database.writing() as tx:
             check_lease(tx, lease)
             lock_table(tx, table)

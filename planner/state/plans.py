@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.serial import Json
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database
+from mergeplan.planner.state.transaction import ProjectStore
 
 OPEN = "open"
 ADOPTING = "adopting"  # its tables may be half moved
@@ -30,11 +30,8 @@ class SavedPlan:
     created_at: datetime
 
 
-class Plans:
+class Plans(ProjectStore):
     """The plans of one project; for a day the janitor leaves the tables that one needs."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def save(
         self, id: str, environment: str, *, tables: Collection[str] = (), options: Json = None, components: Json = None

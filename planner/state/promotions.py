@@ -49,10 +49,7 @@ BY_ONE = SwapOptions()
 
 @dataclass(frozen=True)
 class Promotion:
-    """An environment on its way from one map to another.
-
-    `done` are the views that are known to be swapped: others may be too.
-    """
+    """An environment on its way between two maps; `done` are the views that are known to be swapped."""
 
     id: str
     environment: str
@@ -83,11 +80,7 @@ class Promotions:
     def begin(
         self, lease: Lease, old: Environment, new: Environment, cause: Cause | None = None, swap: SwapOptions = BY_ONE
     ) -> Promotion:
-        """Put the new map in force and open its journal entry, in one transaction.
-
-        LeaseHeld when the lease was lost, PlanMoved when the environment is no longer `old`, Refused when a table that
-        the new map shows is gone, or a new view has the name of another environment's.
-        """
+        """Put the new map in force and open its journal entry; raise LeaseHeld, PlanMoved or Refused if not allowed."""
         assert lease.name == new.name == old.name, "the lease is the environment's"
         id, cause = secrets.token_hex(16), cause or Cause()
         with self._database.writing() as tx:
@@ -158,10 +151,8 @@ def _check_base(tx: Transaction, old: Environment) -> None:
     row = tx.execute(tx.select(t.environments).where(t.environments.c.name == old.name)).one_or_none()
     revision = row.revision if row else 0
     if revision != old.revision or tx.execute(unfinished).first():
-        raise PlanMoved(
-            f"`{old.name}` is at revision {revision}, and this plan was made for revision {old.revision}.",
-            hint="Plan again.",
-        )
+        message = f"`{old.name}` is at revision {revision}, and this plan was made for revision {old.revision}."
+        raise PlanMoved(message, hint="Plan again.")
 
 
 def _check_view_names(tx: Transaction, environments: Environments, old: Environment, new: Environment) -> None:

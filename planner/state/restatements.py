@@ -7,7 +7,6 @@ from typing import Any
 
 from mergeplan.planner.intervals import Timeline, subtract_intervals
 from mergeplan.planner.plan.restatement import Past
-from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import drop_contents
@@ -40,7 +39,8 @@ class Restatements:
         maps: dict[tuple[str, tuple[tuple[str, str], ...]], bool] = {}
         for row in rows:
             key = (row.environment, tuple(sorted(row.snapshots.items())))
-            maps[key] = maps.get(key, False) or _is_now(current_environments.get(row.environment), row.revision)
+            current = current_environments.get(row.environment)
+            maps[key] = maps.get(key, False) or (current is not None and current.revision == row.revision)
         shown = tuple(
             (name, is_current, {m: snapshots_by_id[id] for m, id in ids}) for (name, ids), is_current in maps.items()
         )
@@ -73,7 +73,7 @@ class Restatements:
                 check_lease(tx, lease)
             tx.put(t.plans, [{**row, "created_at": tx.now()}], update=False)
             for table, timeline in sorted(forgets.items()):
-                change_timeline(tx, table, partial(_subtract_lost, timeline))
+                change_timeline(tx, table, partial(subtract_intervals, taken=timeline))
                 drop_contents(tx, table)
                 drop_passed_audits(tx, table)
 
@@ -96,11 +96,3 @@ class Restatements:
 
     def _load_snapshots(self, rows: Collection[Revision]) -> Mapping[str, Snapshot]:
         return self._snapshots.get_by_id({id for row in rows for id in row.snapshots.values()})
-
-
-def _subtract_lost(lost_time: Timeline, held_time: Timeline) -> Timeline:
-    return subtract_intervals(held_time, lost_time)
-
-
-def _is_now(environment: Environment | None, revision: int) -> bool:
-    return environment is not None and environment.revision == revision

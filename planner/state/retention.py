@@ -14,7 +14,7 @@ from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.environments import HistoryAction
 from mergeplan.planner.state.promotions import Status
 from mergeplan.planner.state.restatements import AUTOMATIC
-from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, Transaction, split_chunks
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,25 @@ class Forgotten:
         return self.revisions + self.promotions + self.plans + self.snapshots
 
 
-class Retention:
+class Retention(ProjectStore):
     """The past of one project, and its end."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
     def forget(self, before: datetime) -> Forgotten:
-        """Delete what was over before a time: old revisions, promotions, plans, and unnamed snapshots.
-
-        The last revision of every environment stays, also of dropped ones: revisions are counted on.
-        """
+        """Delete what was over before a time, except the last revision of each environment, even a dropped one."""
         with self._database.writing() as tx:
             if tx.connection.dialect.name == "postgresql":
                 # Who promotes writes its snapshots first. One that is there stays as it is, and must not go under it.
                 tx.execute(sa.text("LOCK TABLE snapshots IN SHARE ROW EXCLUSIVE MODE"))
             revisions, promotions = _forget_revisions(tx, before), _forget_journal(tx, before)
-            return Forgotten(revisions, promotions, _forget_plans(tx, before), _forget_snapshots(tx))
+            history = sa.select(t.environment_history.c.snapshots).where(tx.own(t.environment_history))
+            named = {id for row in tx.execute(history) for id in maps.ids_in(row.snapshots)}
+            tables = {row.name for row in tx.execute(tx.select(t.physical_tables))}
+            columns = (t.snapshots.c.id, t.snapshots.c.name, t.snapshots.c.version, t.snapshots.c.stored)
+            rows = tx.execute(sa.select(*columns).where(tx.own(t.snapshots)))
+            unnamed = (row for row in rows if row.id not in named)
+            old = [row.id for row in unnamed if (row.stored or DEFAULT.table(row.name, row.version)) not in tables]
+            _delete_rows(tx, t.snapshots, old)
+            return Forgotten(revisions, promotions, _forget_plans(tx, before), len(old))
 
 
 def _forget_revisions(tx: Transaction, before: datetime) -> int:
@@ -110,22 +112,6 @@ def _forget_plans(tx: Transaction, before: datetime) -> int:
         row.id for row in tx.execute(tx.select(plans).where(plans.c.created_at < before)) if row.id not in latest_ids
     ]
     _delete_rows(tx, plans, old)
-    return len(old)
-
-
-def _forget_snapshots(tx: Transaction) -> int:
-    """Those that no revision names and whose table is gone: what a table that stands is made of can be asked."""
-    history = sa.select(t.environment_history.c.snapshots).where(tx.own(t.environment_history))
-    named = {id for row in tx.execute(history) for id in maps.ids_in(row.snapshots)}
-    tables = {row.name for row in tx.execute(tx.select(t.physical_tables))}
-    columns = (t.snapshots.c.id, t.snapshots.c.name, t.snapshots.c.version, t.snapshots.c.stored)
-    rows = tx.execute(sa.select(*columns).where(tx.own(t.snapshots)))
-    old = [
-        row.id
-        for row in rows
-        if row.id not in named and (row.stored or DEFAULT.table(row.name, row.version)) not in tables
-    ]
-    _delete_rows(tx, t.snapshots, old)
     return len(old)
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import sqlalchemy as sa
 
+from mergeplan.planner import serial
 from mergeplan.planner.cache.store import NO_CACHE, Cache
 from mergeplan.planner.cache.version import reader_version
 from mergeplan.planner.deferred import defer, is_deferred
@@ -16,15 +17,7 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.fingerprint import Fingerprint, digest
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import DEFAULT, SESSION_CATALOG
-from mergeplan.planner.serial import (
-    Json,
-    canonical_json,
-    decode_json,
-    decode_line,
-    encode_json,
-    find_decoded,
-    line_digest,
-)
+from mergeplan.planner.serial import Json
 from mergeplan.planner.snapshot.snapshot import Meaning, ReadMeaning, Snapshot
 from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.transaction import Database, Transaction, split_chunks
@@ -33,11 +26,7 @@ _INDEXED = ("version", "forced", "stored", "is_reordered")
 
 
 class Snapshots:
-    """The snapshots that one project's environments show and have shown.
-
-    A snapshot whose model is a model of the open project is read in part from an index of this machine, and in whole
-    when something needs the rest.
-    """
+    """The snapshots of one project; those of open models are read in part from an index of this machine."""
 
     def __init__(self, database: Database, cache: Cache = NO_CACHE) -> None:
         self._database, self._cache = database, cache
@@ -87,10 +76,10 @@ class Snapshots:
                 if deferred := self._read_before.get(row.id):
                     self._whole[row.id] = _build_snapshot(row, deferred.model, self._database.decode)
                     continue
-                model = decode_line(Model, row.model)
+                model = serial.decode_line(Model, row.model)
                 self._whole[row.id] = snapshot = _build_snapshot(row, _as_named(model), self._database.decode)
                 self._read_before[row.id] = snapshot
-                text_digest = line_digest(row.model) if snapshot.model is model else ""  # which finds no model
+                text_digest = serial.line_digest(row.model) if snapshot.model is model else ""  # which finds no model
                 entries[row.id] = [text_digest, *(getattr(snapshot, name) for name in _INDEXED)]
         if entries:
             self._index |= entries
@@ -102,7 +91,7 @@ class Snapshots:
         """Yield the snapshots that the index has of models that this process has."""
         for row_id in ids:
             text_digest, *values = self._index.get(row_id) or [""]
-            model = find_decoded(Model, text_digest)
+            model = serial.find_decoded(Model, text_digest)
             if model is not None:
                 facts = {"model": model, **dict(zip(_INDEXED, values, strict=True))}
                 yield row_id, defer(Snapshot, facts, partial(self._complete, row_id))
@@ -137,17 +126,16 @@ def _build_row(snapshot: Snapshot) -> dict[str, object]:
         "version": snapshot.version,
         "forced": snapshot.forced,
         "columns": None if snapshot.columns is None else list(snapshot.columns),
-        "model": encode_json(snapshot.model),
-        "parts": encode_json(snapshot.fingerprint),
-        "meaning": encode_json(snapshot.meaning),
+        "model": serial.encode_json(snapshot.model),
+        "parts": serial.encode_json(snapshot.fingerprint),
+        "meaning": serial.encode_json(snapshot.meaning),
     }
     stored = {"stored": snapshot.stored} if snapshot.stored else {}  # without it an id stays what it always was
-    return {"id": digest(canonical_json({**row, **stored}))[:32], "stored": snapshot.stored or None, **row}
+    return {"id": digest(serial.canonical_json({**row, **stored}))[:32], "stored": snapshot.stored or None, **row}
 
 
 @lru_cache(maxsize=8)
 def _select_snapshots(project: str) -> sa.Select[Any]:
-    """Return the project's snapshots, with their models and meanings as texts."""
     texts = ("model", "meaning")
     columns = (sa.cast(c, sa.Text).label(c.name) if c.name in texts else c for c in t.snapshots.c)
     return sa.select(*columns).where(t.snapshots.c.project == project)
@@ -155,7 +143,7 @@ def _select_snapshots(project: str) -> sa.Select[Any]:
 
 def _build_snapshot(row: sa.Row[Any], model: Model, decode: Callable[[ReadMeaning], Meaning | None]) -> Snapshot:
     columns = None if row.columns is None else tuple(row.columns)
-    fingerprint = decode_json(Fingerprint, row.parts)
+    fingerprint = serial.decode_json(Fingerprint, row.parts)
     # A plan asks for the meanings of few: of what changed, and of what that reads.
     meaning = cast("Meaning | None", partial(decode, partial(_decode_meaning, row.meaning)) if row.meaning else None)
     return Snapshot(model, fingerprint, row.version, columns, row.forced, meaning, row.stored or "")
@@ -163,14 +151,11 @@ def _build_snapshot(row: sa.Row[Any], model: Model, decode: Callable[[ReadMeanin
 
 def _decode_meaning(text: str) -> Meaning | None:
     data = json.loads(text)
-    return None if data is None else decode_json(Meaning, data)
+    return None if data is None else serial.decode_json(Meaning, data)
 
 
 def _as_named(model: Model) -> Model:
-    """Return a model whose texts call each table by its name.
-
-    A state of before names had catalogs may have `spark_catalog.` before names in the default catalog.
-    """
+    """Return a model whose texts name tables as now: an old state may have `spark_catalog.` before names."""
     if any(name.startswith(f"{SESSION_CATALOG}.") for name in (model.name, *model.depends_on)):
         return model
     written = (model.written.text, *(statement.text for statement in model.statements.around))
@@ -184,8 +169,5 @@ def _as_named(model: Model) -> Model:
         for statements in (model.statements.pre_statements, model.statements.post_statements)
     )
     text = "" if SESSION_CATALOG in model.written.text.lower() else model.written.text
-    return replace(
-        model,
-        written=replace(model.written, text=text),
-        statements=replace(model.statements, pre_statements=pre_statements, post_statements=post_statements),
-    )
+    statements = replace(model.statements, pre_statements=pre_statements, post_statements=post_statements)
+    return replace(model, written=replace(model.written, text=text), statements=statements)

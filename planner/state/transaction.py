@@ -108,3 +108,8 @@ def split_chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the values a few hundred at a time."""
     for start in range(0, len(values), CHUNK):
         yield values[start : start + CHUNK]
+
+
+class ProjectStore:
+    def __init__(self, database: Database) -> None:
+        self._database = database

@@ -15,7 +15,7 @@ from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.contents import is_lasting
 from mergeplan.planner.state.database import list_revisions
 from mergeplan.planner.state.maps import ids_in
-from mergeplan.planner.state.transaction import Database, Transaction
+from mergeplan.planner.state.transaction import ProjectStore, Transaction
 
 FORMAT = 1
 AT_WORK = frozenset({t.leases.name, t.operations.name})  # no history
@@ -35,11 +35,8 @@ class StateDocument(BaseModel):
     tables: dict[str, list[dict[str, Any]]]
 
 
-class Transfers:
+class Transfers(ProjectStore):
     """One project's state, out of one database and into another."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def export(self, environments: Collection[str] = ()) -> Json:
         """All that is remembered, or what belongs to some environments; RequestError when one does not exist."""
@@ -74,7 +71,11 @@ class Transfers:
             for name, rows in document.items()
         }
         with self._database.writing() as tx:
-            _check_nobody_works(tx)
+            statement = tx.select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > tx.now())
+            row = tx.execute(statement.order_by(t.leases.c.name)).first()
+            if row is not None:
+                message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
+                raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
             if replace:
                 for table in CARRIED:
                     tx.execute(tx.delete(table))
@@ -93,14 +94,6 @@ def _read_rows(tx: Transaction, table: sa.Table) -> list[dict[str, Any]]:
         statement = statement.where(*is_lasting())
     rows = (row._mapping for row in tx.execute(statement.order_by(*table.primary_key.columns)))
     return [{key: _plain_value(value) for key, value in row.items() if key != "project"} for row in rows]
-
-
-def _check_nobody_works(tx: Transaction) -> None:
-    statement = tx.select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > tx.now())
-    row = tx.execute(statement.order_by(t.leases.c.name)).first()
-    if row is not None:
-        message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
-        raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
 
 
 def _check_new(tx: Transaction, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -25,11 +25,7 @@ TRANSFORMS = (*_TIMES, "bucket", "truncate")  # the functions that only `partiti
 
 
 def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn, ...]:
-    """Return the partition columns of a model's table besides time; raise ProjectError if there is no such column.
-
-    A time-ranged table is partitioned by its time column already: that column, and years, months and days of it, are
-    left out. Raise ProjectError also for what cannot be a partition.
-    """
+    """Return the partition columns of a model's table besides time; raise ProjectError for what cannot be one."""
     expressions = [expression for expression in model.storage.partitioned_by if not _is_covered(model, expression)]
     parts = [_build_part(model, expression, columns, number) for number, expression in enumerate(expressions)]
     visible_count = sum(not part.hidden for part in parts) + bool(model.by_time.time_column)
@@ -42,26 +38,16 @@ def check_columns(model: Model, columns: tuple[Column, ...]) -> None:
     """Raise ProjectError if a property names a column that is not among these columns of the model's query."""
     if error := find_unknown_column(model, [column.name for column in columns]):
         raise error
-    _check_snapshot_time(model, columns)
-    parts_of(model, (*columns, *model.history_columns))
-
-
-def _check_snapshot_time(model: Model, columns: tuple[Column, ...]) -> None:
-    """Raise ProjectError for a snapshot of dbt whose versions begin at a time of another type than the table's columns.
-
-    dbt gives them the type of that column, and its ids are made of that column's text.
-    """
     history = model.history
     since = history.dbt.since if history and history.dbt else ""
     types = {column.name: column.type for column in columns}
     if history is not None and since and types.get(since) != history.type:
         message = f"`updated_at` of the snapshot {model.name} is `{since}`, of type {types.get(since)}."
-        hint = (
-            f"State it in the snapshot's YAML: `columns: [{{name: {since}, data_type: {types.get(since)}}}]`."
-            if types.get(since) in TIMES
-            else f"Cast it to one of {', '.join(TIMES)}."
-        )
+        hint = f"Cast it to one of {', '.join(TIMES)}."
+        if types.get(since) in TIMES:
+            hint = f"State it in the snapshot's YAML: `columns: [{{name: {since}, data_type: {types.get(since)}}}]`."
         raise ProjectError(message, place=model.place, hint=hint)
+    parts_of(model, (*columns, *model.history_columns))
 
 
 def _is_covered(model: Model, text: str) -> bool:

@@ -1,7 +1,4 @@
-"""Models that read themselves: under its own name a query finds its table as it was before the batch.
-
-It never finds rows of the batch itself, nor of an interrupted batch, so that a repeated batch gives the same rows.
-"""
+"""Models that read themselves: a query finds its table as it was before the batch, interrupted ones included."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -30,11 +27,7 @@ def empty_relation(columns: Iterable[Column]) -> str:
 
 
 def previous_rows_query(model: Model, table: Table, interval: Interval, held_time: Timeline, base: str = "") -> str:
-    """Return what a batch reads under its model's own name, in brackets; '' for a model that does not read itself.
-
-    `held_time` is the recorded time of the table. `base` names the relation with the earlier rows if that is not the
-    table itself.
-    """
+    """Return what a batch reads under its model's own name, in brackets; '' for a model that does not read itself."""
     if not model.reads_itself:
         return ""
     names = ", ".join(quote_column(column.name) for column in table.columns)
@@ -53,10 +46,7 @@ def previous_rows_query(model: Model, table: Table, interval: Interval, held_tim
 
 
 def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -> tuple[Column, ...]:
-    """Return the columns of a model that reads itself: the declared ones, or those inferred from the rest of its query.
-
-    `ask` returns the columns of a model's query over a given own table. Raise ProjectError if they cannot be inferred.
-    """
+    """Return a self-reading model's columns, declared or inferred by `ask`; raise ProjectError for neither."""
     if model.columns:
         return model.columns
     tree = spark_tree(model.sql)
@@ -80,10 +70,7 @@ def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -
 def _columns_of_first(
     model: Model, tree: exp.Query, ask: Callable[[Model, str], tuple[Column, ...]]
 ) -> tuple[Column, ...]:
-    """Return the columns of a `*`: those of the first query of a UNION, if that reads no column of the model itself.
-
-    Raise ProjectError otherwise, and QueryError for a first query that is wrong.
-    """
+    """Return the columns of a UNION's first query if it reads no column of the model; raise ProjectError if not."""
     first = tree
     while isinstance(first, exp.SetOperation):
         first = first.this

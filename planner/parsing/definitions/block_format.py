@@ -57,11 +57,8 @@ def header_text(source: SourceText, tokens: Tokens, indent: int, width: int) -> 
 
 def _token_texts(tokens: Tokens) -> list[str]:
     texts = [token.text for token in tokens]
-    return [
-        text.lower()
-        for text, next_text in zip(texts, [*texts[1:], ""], strict=True)
-        if not (text == "," and next_text == ")")
-    ]
+    pairs = zip(texts, [*texts[1:], ""], strict=True)
+    return [text.lower() for text, next_text in pairs if not (text == "," and next_text == ")")]
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,4 @@
-"""Format SQL files: the MODEL and AUDIT blocks, and their queries. Pure: text in, text out.
-
-The meaning of a file never changes. Macros are kept as they are. A file that cannot be formatted so that it parses to
-the same tree with the same comments is left as it is, and the reason is reported.
-"""
+"""Format SQL files, text in, text out; a file whose tree or comments would change is left as it is."""
 
 import re
 from collections import Counter
@@ -24,17 +20,9 @@ from mergeplan.planner.parsing.definitions.block_format import (
     restore_line_comments,
 )
 from mergeplan.planner.parsing.definitions.body import StatementTokens
+from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.misreading import tokens_differ
-from mergeplan.planner.parsing.sql.tokens import (
-    CLOSE,
-    QUERY_BEGINS,
-    SourceText,
-    Tokens,
-    closing,
-    create_source,
-    parse_tokens,
-    tokenize,
-)
+from mergeplan.planner.parsing.sql.tokens import CLOSE, QUERY_BEGINS, SourceText, Tokens
 from mergeplan.planner.semantics.spark.spark_sql import CALLS, SPARK, generate_in_place
 
 BLOCKS = ("MODEL", "AUDIT")
@@ -98,14 +86,16 @@ def format_tree(tree: exp.Expr, dialect: str) -> str:
 
 
 def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
-    source = create_source(path, text, dialect, functions=None)
+    source = sql_tokens.create_source(path, text, dialect, functions=None)
     parts = []
     for region, tokens in _split_regions(source):
         region_source = SourceText(path, region, source.dialect, functions=None)
         if not tokens:
             parts.append(region.strip())
         elif tokens[0].text.upper() in BLOCKS and len(tokens) > 1 and tokens[1].token_type is TokenType.L_PAREN:
-            parts.append(header_text(region_source, tokenize(region_source), style.indent, style.max_text_width))
+            parts.append(
+                header_text(region_source, sql_tokens.tokenize(region_source), style.indent, style.max_text_width)
+            )
         elif tokens[0].text.upper() in QUERY_BEGINS:
             parts.append(
                 _query_text(region_source, _mask_macros(region_source), style, StatementTokens(source, tokens))
@@ -119,7 +109,6 @@ def _format_once(path: str, text: str, dialect: str, style: Style) -> str:
 
 
 def _join_statements(parts: list[str]) -> str:
-    """Return the statements with semicolons between them, and one after a block that is alone."""
     statements = [part for part in parts if part]
     if len(statements) > 1 and not COMMENT.sub("", statements[-1]).strip():
         return ";\n\n".join(statements[:-1]) + f";\n\n{statements[-1]}"
@@ -130,7 +119,7 @@ def _join_statements(parts: list[str]) -> str:
 
 
 def _split_regions(source: SourceText) -> Iterable[tuple[str, Tokens]]:
-    tokens, start, first = tokenize(source), 0, 0
+    tokens, start, first = sql_tokens.tokenize(source), 0, 0
     for index, token in enumerate(tokens):
         if token.token_type is TokenType.SEMICOLON:
             yield source.text[start : token.start], tokens[first:index]
@@ -144,11 +133,11 @@ def _query_text(
     text, macros = masked_text
     masked_source = SourceText(source.path, text, source.dialect, functions=None)
     try:
-        tree = parse_tokens(masked_source, tokenize(masked_source))
+        tree = sql_tokens.parse_tokens(masked_source, sql_tokens.tokenize(masked_source))
     except ProjectError:
         if macros:
             raise _Left("it has a macro where SQL allows no expression") from None
-        parse_tokens(whole.source, whole.tokens)  # the same, with its place in the file
+        sql_tokens.parse_tokens(whole.source, whole.tokens)  # the same, with its place in the file
         raise
     text = restore_line_comments(_generate_sql(tree, source.dialect, style), text)
     second_tree = _read_again(text, source)
@@ -159,7 +148,7 @@ def _query_text(
     ):
         raise _Left("its query would be parsed differently")
     if source.dialect == "spark" and tokens_differ(
-        tokenize(masked_source), tokenize(SourceText(source.path, text, source.dialect))
+        sql_tokens.tokenize(masked_source), sql_tokens.tokenize(SourceText(source.path, text, source.dialect))
     ):
         raise _Left("its tokens would differ")
     return _restore_macros(text, macros)
@@ -181,10 +170,7 @@ def _generate_sql(tree: exp.Expr, dialect: str, style: Style) -> str:
 
 
 def _create_generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool) -> Generator:
-    """Return the dialect's generator, which preserves QUALIFY and the like.
-
-    It may write `x::INT` for `CAST(x AS INT)`.
-    """
+    """Return the dialect's generator, which preserves QUALIFY and may write `x::INT` for `CAST(x AS INT)`."""
     sql_dialect = Dialect.get_or_raise(dialect)
     generator = sql_dialect.generator(pretty=True, **options)
     loose = not sql_dialect.parser().STRICT_CAST  # `CAST` is then another node than `DATE '2026-01-01'`
@@ -197,7 +183,8 @@ def _create_generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool
         if loose and type(expression) is exp.Cast:
             text = f" {generator.sql(inner)}" if inner.is_string else f"({generator.sql(inner)})"
             return f"{generator.sql(expression, 'to')}{text}"
-        if not rewrite or not _can_shorten(expression):
+        is_long = any(expression.args.get(key) for key in ("format", "action", "default"))
+        if not rewrite or is_long or isinstance(inner, (exp.Binary, exp.Unary, exp.Interval, exp.Connector)):
             return generator.cast_sql(expression)
         return f"{generator.sql(expression, 'this')}::{generator.sql(expression, 'to')}"
 
@@ -217,15 +204,10 @@ def _create_generator(dialect: str, options: Mapping[str, Any], *, rewrite: bool
     return generator
 
 
-def _can_shorten(cast: exp.Cast) -> bool:
-    odd = any(cast.args.get(key) for key in ("format", "action", "default"))
-    return not odd and not isinstance(cast.this, (exp.Binary, exp.Unary, exp.Interval, exp.Connector))
-
-
 def _read_again(text: str, source: SourceText) -> exp.Expr | None:
     try:
         new_source = SourceText(source.path, text, source.dialect, functions=None)
-        return parse_tokens(new_source, tokenize(new_source))
+        return sql_tokens.parse_tokens(new_source, sql_tokens.tokenize(new_source))
     except ProjectError:
         return None
 
@@ -245,7 +227,7 @@ def _output_comments(tree: exp.Expr) -> list[tuple[str, list[str]]]:
 
 
 def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
-    tokens = tokenize(source)
+    tokens = sql_tokens.tokenize(source)
     placeholders: list[tuple[str, str]] = []
     out, at, index = "", 0, 0
     while index < len(tokens):
@@ -270,10 +252,7 @@ def _mask_macros(source: SourceText) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _macro_end(tokens: Tokens, index: int) -> int | None:
-    """Return the last token of the macro that begins here, or None; raise _Left if the macro is never closed.
-
-    A macro is `@name`, `@NAME(...)` or `@{name}`, with the tokens that touch it.
-    """
+    """Return the last token of `@name`, `@NAME(...)` or `@{name}`, or None; raise _Left if it is never closed."""
     token = tokens[index]
     if token.token_type is not TokenType.PARAMETER and token.text != "@":
         return None
@@ -281,11 +260,11 @@ def _macro_end(tokens: Tokens, index: int) -> int | None:
         return None
     end: int | None = index + 1
     if tokens[index + 1].token_type is TokenType.L_BRACE:
-        end = closing(tokens, index + 1)
+        end = sql_tokens.closing(tokens, index + 1)
     while end is not None and end + 1 < len(tokens) and _is_adjacent(tokens[end], tokens[end + 1]):
         following = tokens[end + 1]
         if following.token_type is TokenType.L_PAREN:
-            end = closing(tokens, end + 1)
+            end = sql_tokens.closing(tokens, end + 1)
         elif _is_word(following) and tokens[end].token_type in (*CLOSE, TokenType.VAR):
             end += 1
         else:

@@ -49,11 +49,7 @@ _SIDES = {
 
 
 def reading_itself(model: Model, place: Located) -> Model:
-    """Return the model as one whose query reads its own table; raise ProjectError if its kind does not allow that.
-
-    A batch is one unit of time by default, and batches run one by one. A kind does not allow it if a repeated batch
-    would read its own rows.
-    """
+    """Return the model as one that reads its own table; raise ProjectError if its kind does not allow that."""
     if not model.kind.traits.may_read_itself:
         message = f"`{model.name}` reads itself: that is not supported for kind {model.kind}."
         *kinds, last = (candidate for candidate in Kind if candidate.traits.may_read_itself)
@@ -147,25 +143,21 @@ def _when_matched(prop: Property) -> str:
     if not isinstance(merge, exp.Merge) or not isinstance(whens, exp.Whens):
         raise prop.error("`when_matched` is not a list of WHEN MATCHED clauses.", _MATCHED_HINT)
     for when in whens.expressions:
-        _check_when(when, prop)
+        if not when.args.get("matched"):
+            message = "`when_matched` with WHEN NOT MATCHED is not supported: a row of a new key is always inserted."
+            raise prop.error(message, "Exclude such rows with a WHERE in the query.")
+        action = when.args["then"]
+        if isinstance(action, exp.Update):
+            for assignment in action.expressions:
+                if not isinstance(assignment, exp.Star) and not (
+                    isinstance(assignment, exp.EQ) and isinstance(assignment.this, exp.Column)
+                ):
+                    raise prop.error(f"`{assignment.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
+                if isinstance(assignment, exp.EQ) and _SIDES.get(assignment.this.table.lower(), "target") != "target":
+                    raise prop.error(f"`{assignment.this.sql('spark')}` cannot be set: only columns of `target` can.")
+        elif action.name.upper() != "DELETE":
+            raise prop.error(f"`THEN {action.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
     return _qualify_columns(whens, prop).sql("spark", comments=False)
-
-
-def _check_when(when: exp.Expr, prop: Property) -> None:
-    if not when.args.get("matched"):
-        message = "`when_matched` with WHEN NOT MATCHED is not supported: a row of a new key is always inserted."
-        raise prop.error(message, "Exclude such rows with a WHERE in the query.")
-    action = when.args["then"]
-    if isinstance(action, exp.Update):
-        for assignment in action.expressions:
-            if not isinstance(assignment, exp.Star) and not (
-                isinstance(assignment, exp.EQ) and isinstance(assignment.this, exp.Column)
-            ):
-                raise prop.error(f"`{assignment.sql('spark')}` does not assign a value to a column.", _MATCHED_HINT)
-            if isinstance(assignment, exp.EQ) and _SIDES.get(assignment.this.table.lower(), "target") != "target":
-                raise prop.error(f"`{assignment.this.sql('spark')}` cannot be set: only columns of `target` can.")
-    elif action.name.upper() != "DELETE":
-        raise prop.error(f"`THEN {action.sql('spark')}` is not supported. Use UPDATE SET or DELETE.")
 
 
 def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
@@ -174,7 +166,9 @@ def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
             continue
         side = _SIDES.get(column.table.lower())
         is_excepted = isinstance(column.parent, exp.Star)  # of `UPDATE SET * EXCEPT (a, b)`
-        if side is None and not (column.table == "" and (is_excepted or _is_set(column))):
+        parent = column.parent
+        is_set = isinstance(parent, exp.EQ) and column.arg_key == "this" and isinstance(parent.parent, exp.Update)
+        if side is None and not (column.table == "" and (is_excepted or is_set)):
             hint = "Write `source.` or `target.` before each column."
             raise prop.error(f"`{column.sql('spark')}` belongs neither to `source` nor to `target`.", hint)
         if not is_excepted:
@@ -183,12 +177,6 @@ def _qualify_columns(tree: exp.Expr, prop: Property) -> exp.Expr:
     if tree.find(exp.Subquery, exp.Select):
         raise prop.error(f"A subquery in `{prop.key}` is not supported.")
     return tree
-
-
-def _is_set(column: exp.Column) -> bool:
-    """Return True for the column on the left of `SET x = ...`."""
-    parent = column.parent
-    return isinstance(parent, exp.EQ) and column.arg_key == "this" and isinstance(parent.parent, exp.Update)
 
 
 _COUNT = partial(read_integer, least=1)

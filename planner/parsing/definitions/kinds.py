@@ -14,14 +14,9 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import DBT_NULLS, PANDAS_NULLS, PROPERTIES, Model, Seed
 from mergeplan.planner.model.property import replace_settings
+from mergeplan.planner.parsing.definitions import incremental
 from mergeplan.planner.parsing.definitions.custom_kind import CUSTOM, read_custom
-from mergeplan.planner.parsing.definitions.incremental import (
-    KEYS,
-    POLICY_KEYS,
-    READERS,
-    apply_settings,
-    remove_when_commas,
-)
+from mergeplan.planner.parsing.definitions.incremental import KEYS, POLICY_KEYS, READERS
 from mergeplan.planner.parsing.definitions.materializations.classes import Materializations
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
@@ -54,10 +49,7 @@ def kind_named(text: str, place: Place) -> Kind:
 
 
 def apply_kind(model: Model, kind_prop: Property, find_materializations: Callable[[], Materializations]) -> Model:
-    """Return the model with its `kind NAME (settings)`; raise ProjectError for wrong or missing settings.
-
-    `find_materializations` returns those of the project, for the kind CUSTOM.
-    """
+    """Return the model with its `kind NAME (settings)`; raise ProjectError for wrong or missing settings."""
     tail = kind_prop.value[1:]
     if tail and (tail[0].token_type is not TokenType.L_PAREN or closing(tail, 0) != len(tail) - 1):
         raise kind_prop.error(
@@ -72,7 +64,7 @@ def apply_kind(model: Model, kind_prop: Property, find_materializations: Callabl
         )
     kind = kind_named(kind_prop.value[0].text, kind_prop.source.place(kind_prop.value[0]))
     later = ("dialect",) if kind.is_incremental else ()
-    kind_properties = read_properties(kind_prop.source, remove_when_commas(tail[1:-1]))
+    kind_properties = read_properties(kind_prop.source, incremental.remove_when_commas(tail[1:-1]))
     return _apply_kind_settings(
         model, kind, kind_prop, read_settings(kind_properties, SETTINGS[kind][0], later, f"the kind {kind}")
     )
@@ -134,11 +126,8 @@ def _apply_seed(model: Model, kind_prop: Property, options: dict[str, Property])
     if "path" not in options:
         raise kind_prop.error("SEED needs a `path`.", "Write `kind SEED (path '../seeds/data.csv')`.")
     csv = options.get("csv_settings")
-    csv_settings = (
-        read_settings(read_properties(csv.source, bracket_tokens(csv)), _CSV_KEYS, _CSV_LATER, "csv_settings")
-        if csv
-        else {}
-    )
+    pairs = read_properties(csv.source, bracket_tokens(csv)) if csv else []
+    csv_settings = read_settings(pairs, _CSV_KEYS, _CSV_LATER, "csv_settings") if csv else {}
     for key in ("delimiter", "quotechar"):
         if key in csv_settings and len(_csv_character(csv_settings[key])) != 1:
             raise csv_settings[key].error(f"`{key}` must be a single character.")
@@ -164,10 +153,7 @@ def _null_texts(options: dict[str, Property]) -> tuple[str, ...]:
 
 
 def _seed_path(prop: Property, source: SourceText) -> str:
-    """Return the path of a seed in the project; raise ProjectError outside the project.
-
-    The text is relative to the model's file, or to the project's root after `$root/`.
-    """
+    """Return a seed's path, from the model's file or `$root/`; raise ProjectError outside the project."""
     text = word(prop).replace("\\", "/")
     folder = posixpath.dirname(source.path)
     path = posixpath.normpath(
@@ -187,5 +173,5 @@ _MAKERS: dict[Kind, _Maker] = {
 }
 # The settings that each kind takes, and what makes a model of them.
 SETTINGS: Mapping[Kind, tuple[tuple[str, ...], _Maker]] = {
-    kind: (_setting_keys(kind), _MAKERS.get(kind, apply_settings)) for kind in Kind
+    kind: (_setting_keys(kind), _MAKERS.get(kind, incremental.apply_settings)) for kind in Kind
 }

@@ -25,10 +25,7 @@ class KnownColumns:
     _stated: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by table: columns that its query types
 
     def find_columns(self, table: str) -> ColumnTypes | None:
-        """Return the columns of `schema.table` with their types ('' if unknown), or None if they cannot be known.
-
-        Raise NotRead while the model may be in a file that waits.
-        """
+        """Return a table's columns with types ('' if unknown), or None; raise NotRead while its file may wait."""
         model = self.models.get(table)
         if model is None:
             if not self.complete:
@@ -41,7 +38,11 @@ class KnownColumns:
         entry = self._found.get(model.name)
         if entry is None or entry[0] is not model:
             types = self._infer_columns(model, above)
-            entry = self._found[model.name] = (model, types and _order_types(model, types))
+            if types:
+                every = {**types, **{column.name: column.type for column in model.history_columns}}
+                typed_columns = certain_types((name, type_) for name, type_ in every.items() if type_)
+                types = {name: every[name] for name in order_columns(model, every, typed_columns)}
+            entry = self._found[model.name] = (model, types)
         return entry[1]
 
     def _infer_columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
@@ -68,9 +69,3 @@ class KnownColumns:
         types = tuple((column, kind) for column, kind in (column_types or {}).items() if kind)
         stated = self._stated.get(name, ())
         return Parent(tuple(column_types) if column_types else None, types=types, stated=stated)
-
-
-def _order_types(model: Model, types: ColumnTypes) -> ColumnTypes:
-    every = {**types, **{column.name: column.type for column in model.history_columns}}
-    typed_columns = certain_types((name, type_) for name, type_ in every.items() if type_)
-    return {name: every[name] for name in order_columns(model, every, typed_columns)}

@@ -53,10 +53,7 @@ class Property:
 
 
 def block(source: SourceText, tokens: Tokens) -> list[Property]:
-    """Return the properties of `MODEL (...)`; raise ProjectError if it is broken.
-
-    tokens[0] is the word, tokens[1] the bracket.
-    """
+    """Return the properties of `MODEL (...)`, with the bracket as tokens[1]; raise ProjectError if it is broken."""
     word = tokens[0].text.upper()
     end = closing(tokens, 1)
     if end is None:
@@ -67,11 +64,7 @@ def block(source: SourceText, tokens: Tokens) -> list[Property]:
 
 
 def read_properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = False) -> list[Property]:
-    """Return `key value, key value` as properties.
-
-    Raise ProjectError for a key without a name, without a value, or given twice. With `allow_quotes`, keys may be
-    quoted and then contain any text.
-    """
+    """Return `key value, key value` as properties, quoted ones with `allow_quotes`; raise ProjectError."""
     block_properties: dict[str, Property] = {}
     for part in split_commas(tokens):
         if not part:
@@ -96,11 +89,8 @@ def read_properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = 
 def word(prop: Property) -> str:
     """Return a single word or quoted string; raise ProjectError for more."""
     if len(prop.value) > 1 and not all(token.token_type is TokenType.STRING for token in prop.value):
-        raise prop.error(
-            f"`{prop.value[1].text}` is not expected in the value of `{prop.key}`.",
-            "Is a comma missing before it?",
-            prop.value[1],
-        )
+        message = f"`{prop.value[1].text}` is not expected in the value of `{prop.key}`."
+        raise prop.error(message, "Is a comma missing before it?", prop.value[1])
     return prop.text
 
 
@@ -237,10 +227,7 @@ def read_expressions(prop: Property) -> tuple[str, ...]:
 
 
 def _read_expression(prop: Property, part: Tokens) -> str:
-    """Return a column as its `key`, or an expression; the spelling decides between the two.
-
-    The name of a function and its arguments stay as they are written.
-    """
+    """Return a column as its `key`, or an expression as it is written; the spelling decides between the two."""
     if not part:
         raise prop.error(f"`{prop.key}` is empty, or has two commas in a row.")
     if len(part) == 1:
@@ -315,11 +302,8 @@ def read_settings(
 
 def _type_text(data_type: exp.DataType) -> str:
     if data_type.this is exp.DType.STRUCT and data_type.expressions:
-        fields = (
-            f"{quote_field(field.name)}:{_type_text(field.args['kind'])}"
-            for field in data_type.expressions
-            if isinstance(field, exp.ColumnDef)
-        )
+        columns = (field for field in data_type.expressions if isinstance(field, exp.ColumnDef))
+        fields = (f"{quote_field(field.name)}:{_type_text(field.args['kind'])}" for field in columns)
         return f"struct<{','.join(fields)}>"
     if data_type.this in (exp.DType.ARRAY, exp.DType.MAP) and data_type.expressions:
         return f"{data_type.this.value.lower()}<{','.join(_type_text(inner) for inner in data_type.expressions)}>"
@@ -365,7 +349,6 @@ def bracket_tokens(prop: Property) -> Tokens:
 
 
 def _parse_dotted_name(prop: Property, part: Tokens) -> str:
-    """Return one name of identifiers and dots; a quoted string may contain the whole name."""
     dots, identifiers = part[1::2], part[::2]
     proper = len(part) % 2 == 1 and all(token.token_type is TokenType.DOT for token in dots)
     if not proper or not all(re.fullmatch(r"[\w.]+", token.text) for token in identifiers):

@@ -13,10 +13,7 @@ _EQUALS = ("=", ":=")
 
 
 def session_statements(prop: Property) -> tuple[StatementTokens, ...]:
-    """Return `('spark.sql.shuffle.partitions' = 8)` as statements; raise ProjectError for a broken list.
-
-    The statements run before the query.
-    """
+    """Return `('spark.sql.x' = 8)` as statements before the query; raise ProjectError for a broken list."""
     statements = []
     for part in split_commas(bracket_tokens(prop)):
         at = next((index for index, token in enumerate(part) if token.text in _EQUALS), 0)
@@ -40,10 +37,7 @@ def default_session(section: Mapping[str, object], document: Document) -> tuple[
 
 
 def _set_statements(source: SourceText, pairs: Iterable[tuple[str, str]]) -> Iterable[StatementTokens]:
-    """Return `SET key = value` for each setting of Spark's SQL.
-
-    Other settings belong to other engines, or hold for a whole Spark and not for a session.
-    """
+    """Return `SET key = value` for each setting of Spark's SQL; others are of other engines, or of a whole Spark."""
     for key, value in pairs:
         if _SETTING.fullmatch(key):
             set_source = SourceText(source.path, f"SET {key} = {value}", source.dialect, source.at)

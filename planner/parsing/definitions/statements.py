@@ -14,20 +14,13 @@ from sqlglot.tokenizer_core import TokenType
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
+from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.function_calls import find_refused_call
 from mergeplan.planner.parsing.sql.misreading import misreading_digest
 from mergeplan.planner.parsing.sql.names import name_tables, name_tokens, without_default
 from mergeplan.planner.parsing.sql.spark_registry import is_closed
 from mergeplan.planner.parsing.sql.token_lists import text_of
-from mergeplan.planner.parsing.sql.tokens import (
-    OPEN,
-    QUERY_BEGINS,
-    SourceText,
-    Tokens,
-    closing,
-    parse_tokens,
-    spark_query,
-)
+from mergeplan.planner.parsing.sql.tokens import OPEN, QUERY_BEGINS, SourceText, Tokens
 from mergeplan.planner.parsing.sql.verbatim import query_text, without_trailing_commas
 from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.spark.spark_settings import UNREADABLE
@@ -111,10 +104,7 @@ def is_needless(source: SourceText, tokens: Tokens) -> bool:
 def read_statement(
     source: SourceText, tokens: Tokens, model: str, temporary: frozenset[str]
 ) -> tuple[Statement, set[str]]:
-    """Return a statement before or after the query of `model` and the tables it reads; raise ProjectError if forbidden.
-
-    `temporary` are the temporary views made before it.
-    """
+    """Return a statement beside the query and the tables it reads; `temporary` are views made before it."""
     text, tokens = _spark_text(source, tokens)
     for form in _BESIDE:
         match = form.pattern.match(text) if form.query else form.pattern.fullmatch(text)
@@ -132,10 +122,7 @@ def read_statement(
 
 
 def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> Statement:
-    """Return a statement that runs with an environment's view of `model`; raise ProjectError for any other.
-
-    It runs when the view is created or swapped.
-    """
+    """Return a statement for when the view of `model` is created or swapped; raise ProjectError for any other."""
     text, tokens = _spark_text(source, tokens)
     for form in _AT_VIEWS:
         if match := form.pattern.fullmatch(text):
@@ -147,10 +134,10 @@ def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> State
 def _spark_text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
     if source.dialect in SPARK:
         return text_of(source, tokens), tokens
-    tree = parse_tokens(source, tokens, "The statement")
+    tree = sql_tokens.parse_tokens(source, tokens, "The statement")
     if isinstance(tree, exp.Command):
         return text_of(source, tokens), tokens
-    return spark_query(tree, source, tokens), tokens
+    return sql_tokens.spark_query(tree, source, tokens), tokens
 
 
 def _query_tokens(tokens: Tokens) -> Tokens:
@@ -158,7 +145,7 @@ def _query_tokens(tokens: Tokens) -> Tokens:
     words = [token.text.upper() for token in tokens]
     index = next((at for at, word in enumerate(words) if word in ("VIEW", "TABLE")), len(words)) + 2
     if words[index : index + 2] == ["OPTIONS", "("]:
-        index = (closing(tokens, index + 1) or len(words)) + 1
+        index = (sql_tokens.closing(tokens, index + 1) or len(words)) + 1
     if words[index : index + 1] == ["AS"]:
         index += 1
     return tokens[index:] if words[index : index + 1] and words[index] in QUERY_BEGINS else ()
@@ -166,14 +153,14 @@ def _query_tokens(tokens: Tokens) -> Tokens:
 
 def _read_query(source: SourceText, tokens: Tokens, temporary: frozenset[str]) -> tuple[Statement, set[str]]:
     tokens = write_out_queries(tokens, source.dialect)
-    tree = parse_tokens(source, tokens, "The statement's query")
+    tree = sql_tokens.parse_tokens(source, tokens, "The statement's query")
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], "The statement's query must be a SELECT.")
     if any(table.name.startswith("@") for table in tree.find_all(exp.Table)):
         raise source.error(tokens[0], "A statement cannot read `@this_model`.")
     placed, called = is_placed(tree), name_tokens(tree, source, tokens)
     tables = name_tables(tree, source, tokens, temporary)
-    sql = spark_query(tree, source, tokens)
+    sql = sql_tokens.spark_query(tree, source, tokens)
     words = without_trailing_commas(called)
     as_is = words == list(tokens)
     if (
@@ -193,40 +180,34 @@ def _check_statement(
     if any(setting == prefix or setting.startswith(f"{prefix}.") for prefix in _FIXED):
         raise source.error(tokens[0], f"`{groups['setting']}` must not be set by a model.")
     if not match.re.groupindex:
-        _check_expression(source, tokens)
+        words = [token.text.upper() for token in tokens]
+        for index, (previous, token) in enumerate(pairwise(tokens), 1):
+            word = words[index]
+            if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
+                continue
+            queries = word == "SELECT" or (
+                word in _QUERY and (previous.token_type in OPEN or words[index - 1] == "RETURN")
+            )
+            if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE"):
+                raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
+        function = temporary_function(tokens)
+        if function is not None and is_closed(function[0]):
+            raise source.error(tokens[0], f"`{function[0]}` is the name of a function of Spark.", "Use another name.")
+        body = tokens if function is None else tokens[words.index("FUNCTION") + 2 :]
+        if refused := find_refused_call(body, None, source.functions or ()):
+            raise source.error(refused.at, refused.message, refused.hint)
     table = without_default((groups.get("table") or "").replace("`", "").lower(), source.catalog)
     if table and table not in (THIS, model, *temporary):
         raise _refusal_error(source, tokens, f"It is allowed only for `@this_model`, not for `{table}`.")
 
 
 def temporary_function(tokens: Tokens) -> tuple[str, bool] | None:
-    """Return the name of a temporary function in lower case, and whether the statement makes it or drops it.
-
-    Return None for any other statement.
-    """
+    """Return the lower-case name of a temporary function and whether it is made or dropped; None for others."""
     words = [token.text.lower() for token in tokens[:7]]
     if "function" not in words[:5] or words[0] not in ("create", "drop"):
         return None
     names = [word for word in words[words.index("function") + 1 :] if word not in ("if", "exists")]
     return (names[0], words[0] == "create") if names else None
-
-
-def _check_expression(source: SourceText, tokens: Tokens) -> None:
-    """Raise ProjectError for a function or variable that reads more than its arguments or runs another language."""
-    words = [token.text.upper() for token in tokens]
-    for index, (previous, token) in enumerate(pairwise(tokens), 1):
-        word = words[index]
-        if token.token_type in (TokenType.STRING, TokenType.IDENTIFIER):
-            continue
-        queries = word == "SELECT" or (word in _QUERY and (previous.token_type in OPEN or words[index - 1] == "RETURN"))
-        if queries or word in ("IDENTIFIER", "USING", "JAR", "FILE", "ARCHIVE", "LANGUAGE"):
-            raise source.error(tokens[0], _READS_FUNCTION if "FUNCTION" in words[:5] else _READS_VARIABLE)
-    function = temporary_function(tokens)
-    if function is not None and is_closed(function[0]):
-        raise source.error(tokens[0], f"`{function[0]}` is the name of a function of Spark.", "Use another name.")
-    body = tokens if function is None else tokens[words.index("FUNCTION") + 2 :]
-    if refused := find_refused_call(body, None, source.functions or ()):
-        raise source.error(refused.at, refused.message, refused.hint)
 
 
 def _mark_own_table(text: str, match: re.Match[str], model: str, catalog: str) -> str:

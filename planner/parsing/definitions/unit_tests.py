@@ -83,10 +83,7 @@ def _raise_error(error: ProjectError) -> None:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The objects that a test may refer to: each model's SQL dialect, gateways, files, and the current time.
-
-    `unknown` is called for each test whose model does not exist. The other tests of its file are read.
-    """
+    """The objects that a test may refer to; `unknown` is called for each test whose model does not exist."""
 
     dialects: Mapping[str, str]
     gateways: Collection[str]
@@ -216,10 +213,7 @@ def _test_catalog(document: Document, key_path: Path, test_fields: Mapping[str, 
 
 
 def _check_place(document: Document, key_path: Path, test_fields: Mapping[str, object], around: Surroundings) -> None:
-    """Raise ProjectError for a gateway that does not exist.
-
-    A test creates no tables, so the setting has no effect otherwise.
-    """
+    """Raise ProjectError for an unknown gateway; a known one has no effect, because a test creates no tables."""
     gateway = test_fields.get("gateway")
     if gateway is not None and gateway not in around.gateways:
         hint = did_you_mean(str(gateway), around.gateways)

@@ -1,7 +1,4 @@
-"""The catalogs of a gateway's Spark: the default one of names without a catalog, and what each can contain.
-
-Spark loads a catalog when a name first uses it, so only its settings show beforehand that it exists.
-"""
+"""The catalogs of a gateway, by its settings alone: Spark loads a catalog when a name first uses it."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ class Catalog:
 
 @dataclass(frozen=True)
 class Catalogs:
-    """The catalogs of a gateway by name, and the default one under its names in the project's files and in Spark.
-
-    If these names differ, files know only the first: a table has one name.
-    """
+    """The catalogs of a gateway by name, and the names of the default one in the project's files and in Spark."""
 
     gateway: str = ""
     default: str = SESSION_CATALOG
@@ -85,10 +79,7 @@ def _read_catalog(name: str, conf: Mapping[str, str]) -> Catalog:
 
 
 def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
-    """Return the model with the table format of its table's catalog.
-
-    Raise ProjectError if the gateway does not have that catalog, or if its table or its view in prod cannot be in it.
-    """
+    """Return the model with its catalog's table format; raise ProjectError if the catalog cannot hold its table."""
     if model.kind.is_external or not model.kind.has_view:
         return model
     name = parts_of(model.name)[0]
@@ -113,16 +104,6 @@ def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
     return model
 
 
-def _without_views(view: str, catalog: str, table_format: str, place: Located) -> ProjectError:
-    form = FORMATS[table_format]
-    reason = f"one of {form.title}'s of type {form.without_views[0]} holds no views"
-    return ProjectError(
-        f"The view `{view}` cannot be in the catalog `{catalog}`: {reason}.",
-        place=place,
-        hint="Map environments to a catalog with views: `environment_catalog_mapping: {'.*': spark_catalog}`.",
-    )
-
-
 def check_views(views: Iterable[str], catalogs: Catalogs, locate: Callable[[], Located]) -> None:
     """Raise ProjectError if one of these views would be in a catalog that does not exist or cannot contain views."""
     for view in views:
@@ -131,7 +112,13 @@ def check_views(views: Iterable[str], catalogs: Catalogs, locate: Callable[[], L
         if catalog is None:
             raise catalogs.unknown(view, name, locate())
         if not catalog.has_views:
-            raise _without_views(view, name, catalog.table_format, locate())
+            form = FORMATS[catalog.table_format]
+            reason = f"one of {form.title}'s of type {form.without_views[0]} holds no views"
+            raise ProjectError(
+                f"The view `{view}` cannot be in the catalog `{name}`: {reason}.",
+                place=locate(),
+                hint="Map environments to a catalog with views: `environment_catalog_mapping: {'.*': spark_catalog}`.",
+            )
 
 
 def check_reads(model: Model, catalogs: Catalogs) -> None:

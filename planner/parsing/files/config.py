@@ -13,14 +13,13 @@ from mergeplan.planner.intervals import cron_error
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.audits.audits import audit_call
-from mergeplan.planner.parsing.definitions.body import Around
 from mergeplan.planner.parsing.definitions.kinds import kind_named
 from mergeplan.planner.parsing.definitions.model_defaults import default_properties, default_statements, statement_parts
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
 from mergeplan.planner.parsing.definitions.sessions import default_session
 from mergeplan.planner.parsing.files.environments import check_environments
 from mergeplan.planner.parsing.files.gateways import gateway_variables, gateways_apart
-from mergeplan.planner.parsing.files.schema import Config, ModelDefaults
+from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.files.section import Section
 from mergeplan.planner.parsing.sql.dates import is_relative, parse_instant
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
@@ -67,6 +66,9 @@ def read_defaults(
     except ValueError as error:
         raise document.error((*at, "start"), f"`start`: {error}") from None
     moving = model_defaults.start if model_defaults.start and is_relative(model_defaults.start) else ""
+    # the settings of its session come before the other statements
+    stated = default_statements(model_defaults.model_dump(), document, dialect, catalog)
+    session = default_session(model_defaults.session_properties or {}, document)
     return Defaults(
         now=now,
         dialect=dialect,
@@ -80,7 +82,7 @@ def read_defaults(
         owner=model_defaults.owner,
         batch_concurrency=model_defaults.batch_concurrency,
         properties=default_properties(model_defaults.model_dump(), document),
-        around=_create_around(model_defaults, document, dialect, catalog),
+        around=replace(stated, before=(*session, *stated.before)),
         before_all=statement_parts(config.before_all, document, ("before_all",), dialect, catalog),
         after_all=statement_parts(config.after_all, document, ("after_all",), dialect, catalog),
         on_destructive_change=model_defaults.on_destructive_change or "",
@@ -94,13 +96,6 @@ def read_defaults(
     )
 
 
-def _create_around(section: ModelDefaults, document: Document, dialect: str, catalog: str) -> Around:
-    """Return the statements around every model's query, beginning with the settings of its session."""
-    stated = default_statements(section.model_dump(), document, dialect, catalog)
-    session = default_session(section.session_properties or {}, document)
-    return replace(stated, before=(*session, *stated.before))
-
-
 def validate_section(kind: type[M], document: Document, value: object) -> M:
     """Return a part of a document as a pydantic model; raise ProjectErrors with a line for each error."""
     if not isinstance(value, dict):
@@ -109,12 +104,8 @@ def validate_section(kind: type[M], document: Document, value: object) -> M:
         return kind.model_validate(value)
     except ValidationError as error:
         problems = {_error_sentence(document, kind, detail) for detail in _without_followers(error)}
-        errors = tuple(
-            document.error(path, message, hint)
-            for path, message, hint in sorted(
-                problems, key=lambda problem: (document.place(problem[0]).line, problem[1])
-            )
-        )
+        ordered = sorted(problems, key=lambda problem: (document.place(problem[0]).line, problem[1]))
+        errors = tuple(document.error(path, message, hint) for path, message, hint in ordered)
         raise errors[0] if len(errors) == 1 else ProjectErrors(errors) from None
 
 
@@ -141,8 +132,10 @@ def _error_sentence(
         case "extra_forbidden" if key in LATER:
             return path, f"`{key}` is not supported yet.", ""
         case "extra_forbidden":
-            if elsewhere := _section_hint(kind, key):
-                return path, f"`{key}` is not a known key here.", elsewhere
+            sections = [".".join(path) for path, section in _list_sections(kind) if key in section.model_fields]
+            if 0 < len(sections) < 3:
+                hint = f"It belongs in {' or '.join(f'`{section}`' for section in sections)}."
+                return path, f"`{key}` is not a known key here.", hint
             return path, f"`{key}` is not a known key.", did_you_mean(key, _section_keys(kind, location[:-1]), most=12)
         case "model_type" | "dict_type" if text := UNSPACED.fullmatch(str(error["input"])):
             return path, f"`{text[0]}` is one word here.", f"Write a space after the colon: `{text[1]}: {text[2]}`."
@@ -187,12 +180,6 @@ def _section_keys(kind: type[BaseModel], path: tuple[str | int, ...]) -> list[st
     return [*getattr(section, "model_fields", {})]
 
 
-def _section_hint(kind: type[BaseModel], key: str) -> str:
-    """Return a hint with the sections that know a key, or '' if there are none or too many."""
-    sections = [".".join(path) for path, section in _list_sections(kind) if key in section.model_fields]
-    return f"It belongs in {' or '.join(f'`{path}`' for path in sections)}." if 0 < len(sections) < 3 else ""
-
-
 def _list_sections(
     kind: type[BaseModel], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
@@ -212,7 +199,6 @@ def _section_of(annotation: Any) -> Any:
 
 
 def _default_kind(section: str | dict[str, Any] | None, place: Place) -> Kind:
-    """Return the kind that `model_defaults` names; a kind with settings is read like a model's own."""
     if section is None or isinstance(section, dict):
         return Kind.VIEW
     kind = kind_named(section, place)

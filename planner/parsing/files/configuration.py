@@ -75,10 +75,7 @@ class CodeVariable:
 
 @dataclass(frozen=True)
 class CodeConfiguration:
-    """The result of a config.py: plain values with marks for `variables`, and the lines of its keys.
-
-    `unclear` has the reasons of paths without a value.
-    """
+    """The result of a config.py: values with marks for `variables`, lines of keys, and `unclear` paths."""
 
     path: str
     value: Mapping[str, Any]
@@ -146,7 +143,8 @@ class CodeConfiguration:
     def _variable_value(self, variable: CodeVariable, place: Place, replacement: Replacement) -> Any:
         default = variable.default
         stand_in = _UNSET if default is not None and not isinstance(default, str) and not variable.filters else None
-        text = replacement(Variable(variable.name, stand_in or _default_text(default), variable.filters), place)
+        default_text = None if default is None else str(default)
+        text = replacement(Variable(variable.name, stand_in or default_text, variable.filters), place)
         if text == _UNSET:
             return default
         number = {"int": int, "float": float}.get(variable.filters[-1] if variable.filters else "")
@@ -159,10 +157,6 @@ def _move_paths(value: Any, old: str, new: str) -> Any:
     if isinstance(value, list):
         return [_move_paths(inner, old, new) for inner in value]
     return value.replace(old, new) if isinstance(value, str) else value
-
-
-def _default_text(default: str | int | float | bool | None) -> str | None:
-    return None if default is None else str(default)
 
 
 def replacement_hint(keys: Iterable[str]) -> str:

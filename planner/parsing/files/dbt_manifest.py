@@ -1,10 +1,7 @@
-"""dbt's `manifest.json`: the tables that a dbt project builds or reads, as external tables of mergeplan. Pure.
-
-A column without a type in the manifest gets its type from `catalog.json`, beside it.
-"""
+"""The tables of dbt's `manifest.json` as external tables, with missing types from `catalog.json`. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -33,15 +30,15 @@ class DbtTable:
 
 
 def dbt_tables(path: str, text: str, catalog: str | None = None) -> Mapping[str, DbtTable]:
-    """Return the tables by name; raise ProjectError if the text is no manifest.
-
-    `catalog` is the text of catalog.json.
-    """
+    """Return the tables by name, with types from `catalog` (catalog.json); raise ProjectError for another text."""
     manifest = read_json(TablesFile, path, text, hint="dbt writes it to `target/manifest.json`: run `dbt parse`.")
     types = read_json(CatalogFile, "catalog.json", catalog).types() if catalog else {}
     adapter = manifest.metadata.adapter_type
     dialect = "" if adapter in SPARKS else adapter
-    tables = (_read_table(path, node, types.get(id, {}), dialect) for id, node in _list_tables(manifest))
+    built = [(id, node) for id, node in manifest.nodes.items() if node.resource_type in BUILT]
+    parts = [(id, node) for id, node in built if node.config.materialized not in NO_TABLE]
+    parts += manifest.sources.items()  # which other tools load
+    tables = (_read_table(path, node, types.get(id, {}), dialect) for id, node in parts)
     return {table.name: table for table in tables if table is not None}
 
 
@@ -78,14 +75,6 @@ class TablesFile(JsonPart):
     metadata: Made = Metadata()
     nodes: dict[str, TablePart]
     sources: Annotated[dict[str, TablePart], null_default({})] = Field(default={})
-
-
-def _list_tables(manifest: TablesFile) -> Iterator[tuple[str, TablePart]]:
-    """Yield the parts that are tables in the warehouse, including sources, which other tools load."""
-    for id, node in manifest.nodes.items():
-        if node.resource_type in BUILT and node.config.materialized not in NO_TABLE:
-            yield id, node
-    yield from manifest.sources.items()
 
 
 def _read_table(path: str, node: TablePart, column_types: Mapping[str, str], dialect: str) -> DbtTable | None:

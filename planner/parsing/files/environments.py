@@ -46,10 +46,7 @@ def seconds_of_promotion(config: Config, environment: str) -> float | None:
 
 
 def replaces_views(config: Config, environment: str) -> bool:
-    """Return True if foreign views with the names of the environment's views are replaced.
-
-    This is never so outside prod, where the configuration may be that of a pull request.
-    """
+    """Return True if foreign views of these names are replaced: only in prod, as a pull request may configure it."""
     return config.promotion.replaces_views and environment == PROD
 
 
@@ -88,10 +85,7 @@ def check_environments(config: Config, document: Document) -> None:
 
 
 def _check_atomic(config: Config, document: Document) -> None:
-    """Raise ProjectError if prod's views are outside Spark's session catalog.
-
-    Another catalog decides itself how it finds a view.
-    """
+    """Raise ProjectError if prod's views are outside Spark's catalog: another one finds views in its own way."""
     mapped = (name.lower() for pattern, name in config.environment_catalog_mapping.items() if re.match(pattern, PROD))
     catalogs = {next(mapped, SESSION_CATALOG)}
     for gateway in config.gateways.values():

@@ -27,10 +27,7 @@ _KEYS = """name description columns column_descriptions owner tags grain grains 
 def external_models(
     document: Document, text: str, defaults: Defaults, gateways: Collection[str] = ()
 ) -> Iterator[Model]:
-    """Yield the EXTERNAL models of one file for the project's gateway; raise ProjectError for an error.
-
-    An item for the gateway overrides one of the same name without a gateway. One for another gateway is ignored.
-    """
+    """Yield the EXTERNAL models for the project's gateway, whose own items override those of no gateway."""
     if document.value is None:
         return
     if not isinstance(document.value, list):
@@ -62,12 +59,16 @@ def _read_model(document: Document, text: str, defaults: Defaults, index: int, n
     dialect = parse_dialect(str(entry.get("dialect") or defaults.dialect), document.place((index, "dialect")))
     start = _read_start(document, index, entry.get("start"), defaults)
     moving = start is not None and is_relative(text_of(entry["start"]))
+    # the lines of one item of the file, so that a change of another item is no change of this one
+    lines = text.split("\n")
+    first_line = document.place((index,)).line - 1
+    end_line = document.place((index + 1,)).line - 1 if index + 1 < len(document.value) else len(lines)
     return Model(
         name=name,
         kind=Kind.EXTERNAL,
         path=document.path,
         line=document.place((index,)).line,
-        source=_item_lines(text, document, index, len(document.value)),
+        source="\n".join(lines[first_line:end_line]).rstrip(),
         dialect=dialect,
         columns=_external_columns(document, index, entry.get("columns") or {}, dialect),
         open_columns=_is_partial(document, index, entry.get("partial_columns")),
@@ -96,10 +97,7 @@ def _is_partial(document: Document, index: int, value: object) -> bool:
 
 
 def _read_audits(document: Document, key_path: Path, entries: object) -> tuple[AuditCall, ...]:
-    """Return the audits of `- not_null(columns := id)`, or of `- name: not_null` with one key per argument.
-
-    The value of such a key is SQL.
-    """
+    """Return the audits of `- not_null(columns := id)`, or of `- name: not_null` with a key of SQL per argument."""
     if entries is not None and not isinstance(entries, list):
         raise document.error(key_path, f"`{key_path[-1]}` must be a list.")
     calls = []
@@ -161,11 +159,3 @@ def _read_texts(document: Document, key_path: Path, value: object) -> tuple[str,
     if not all(isinstance(item, str) for item in items):
         raise document.error(key_path, f"`{key_path[-1]}` must be a list of strings.")
     return tuple(str(item) for item in items)
-
-
-def _item_lines(text: str, document: Document, index: int, count: int) -> str:
-    """Return the lines of one item of the file, so that a change of another item is no change of this one."""
-    lines = text.split("\n")
-    start = document.place((index,)).line - 1
-    end = document.place((index + 1,)).line - 1 if index + 1 < count else len(lines)
-    return "\n".join(lines[start:end]).rstrip()

@@ -16,10 +16,7 @@ _LONGEST = 20
 
 
 def find_macro(text: str) -> str:
-    """Return the text in a query that mergeplan would take for a macro, with the rest of its line, or ''.
-
-    Constants and comments contain no macros: `'a@example.org'` is a constant.
-    """
+    """Return the text, up to the end of its line, that mergeplan would take for a macro outside of constants, or ''."""
     bare = _without_constants(text) if "@" in text else ""
     match = _MACRO.search(bare)
     return bare[match.start() : match.start() + _LONGEST].partition("\n")[0].strip() if match else ""

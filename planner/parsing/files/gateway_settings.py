@@ -9,16 +9,8 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document
-from mergeplan.planner.semantics.spark.spark_settings import (
-    TIME_ZONE,
-    UNREADABLE,
-    Settings,
-    is_utc,
-    parse_properties,
-    result_settings,
-    unreadable_settings,
-    zone_of,
-)
+from mergeplan.planner.semantics.spark import spark_settings
+from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE, UNREADABLE, Settings
 
 DEFAULTS_FILE = "spark-defaults.conf"
 _ZONE = re.compile(r"SET\s+(?:TIME\s+ZONE\s+|spark\.sql\.session\.timeZone\s*=\s*)(.*)", re.IGNORECASE | re.DOTALL)
@@ -37,7 +29,7 @@ class GatewaySettings:
 
     @cached_property
     def shaping(self) -> Settings:
-        return result_settings(self.conf)
+        return spark_settings.result_settings(self.conf)
 
     def place(self, key: str) -> Place:
         return self.places.get(key, Place(self.config, 1))
@@ -53,11 +45,11 @@ def gateway_settings(
     conf: dict[str, str] = {}
     places: dict[str, Place] = {}
     if file is not None and not connection.remote:
-        for key, (value, line) in parse_properties(file[1]).items():
+        for key, (value, line) in spark_settings.parse_properties(file[1]).items():
             conf[key], places[key] = value, Place(file[0], line)
     for key, value in conf_of(connection).items():
         conf[key], places[key] = value, document.place(("gateways", name, "connection", "config", key))
-    for key in unreadable_settings(conf):
+    for key in spark_settings.unreadable_settings(conf):
         message = f"`{key}: {conf[key]}` is not supported: Spark would parse queries differently than mergeplan."
         hint = f"Remove it, or set `{key}: {UNREADABLE[key]}` in `config` of the gateway `{name}`."
         raise ProjectError(message, place=places[key], hint=hint)
@@ -65,19 +57,21 @@ def gateway_settings(
 
 
 def conf_of(connection: ConnectionConfig) -> dict[str, str]:
-    return {key: _setting_text(value) for key, value in sorted(connection.config.items())}
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in sorted(connection.config.items())
+    }
 
 
 def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
-    """Return the model with the settings that change its results.
-
-    Raise ProjectError for a model whose intervals are days or hours of UTC if its session has another time zone: no
-    such session can compute it.
-    """
+    """Return the model with settings that change its results; raise ProjectError if its intervals need UTC."""
     if model.kind.is_external:
         return model
     settings = gateway.shaping
-    zone, statement = zone_of(settings), _zone_statement(model)
+    heads = (statement.head for statement in model.statements.around)
+    zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
+    zone = spark_settings.zone_of(settings)
+    statement = next((text for text, name in zones if not spark_settings.is_utc(name.strip("'\"` "))), "")
     if (zone != "UTC" or statement) and (reason := _needs_utc(model)):
         where = f"`{TIME_ZONE}` of the gateway `{gateway.name}` is `{zone}` ({gateway.place(TIME_ZONE)})"
         hint = f"Remove `{TIME_ZONE}` there, or compute the model on a gateway with `UTC`."
@@ -90,24 +84,12 @@ def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
     return replace(model, settings=settings) if settings else model
 
 
-def _zone_statement(model: Model) -> str:
-    heads = (statement.head for statement in model.statements.around)
-    zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
-    return next((text for text, zone in zones if not is_utc(zone.strip("'\"` "))), "")
-
-
 def _needs_utc(model: Model) -> str:
     if model.kind.is_incremental:
         return "is computed by intervals in UTC"
     statements = model.statements.around
     texts = (model.sql, *(text for statement in statements for text in (statement.head, statement.query)))
     first_match = next((match for text in texts if (match := _BARE.search(text))), None)
-    return (
-        f"reads `{first_match[0]}`, which is in UTC without a time zone (unlike `_dt` and `_tstz`)"
-        if first_match
-        else ""
-    )
-
-
-def _setting_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if first_match:
+        return f"reads `{first_match[0]}`, which is in UTC without a time zone (unlike `_dt` and `_tstz`)"
+    return ""

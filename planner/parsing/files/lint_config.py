@@ -57,10 +57,7 @@ class OwnRule:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The names of the rules that stop a plan, and of those that only warn.
-
-    `own` are the custom rules. `ignored` are the rules that config.yaml excludes.
-    """
+    """The names of the rules that stop a plan and that warn, of custom rules (`own`), and of `ignored` ones."""
 
     errors: frozenset[str] = frozenset()
     warnings: frozenset[str] = frozenset()
@@ -76,10 +73,7 @@ NONE = Chosen()
 
 
 def own_rules(path: str, text: str) -> tuple[OwnRule, ...]:
-    """Return the rules in a Python file, found without running it; raise ProjectError.
-
-    A rule is a class that derives from `Rule`, or from such a class above it.
-    """
+    """Return the classes of a file that derive from `Rule`, without running it; raise ProjectError."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -100,11 +94,7 @@ def query_rule(path: str, text: str) -> OwnRule:
 
 
 def select_rules(config: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
-    """Return the rules that config.yaml selects, none if the linter is not `enabled`.
-
-    ALL means all of `RULES` and the project's own; those of `BY_NAME` must be named. Raise ProjectError for an unknown
-    rule, and for one that is in both lists.
-    """
+    """Return the rules that config.yaml selects; ALL means all but those of `BY_NAME`. Raise ProjectError."""
     if not config.enabled:
         return NONE
     lists = {

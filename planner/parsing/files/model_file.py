@@ -25,60 +25,29 @@ from mergeplan.planner.model.property import replace_settings
 from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.model.statement import Statement, Statements
 from mergeplan.planner.model.table_format import FILE_FORMATS, FORMATS, TABLE_FORMATS
+from mergeplan.planner.parsing.definitions import body as query_body
+from mergeplan.planner.parsing.definitions import properties as values
 from mergeplan.planner.parsing.definitions.audits.audits import read_audits
 from mergeplan.planner.parsing.definitions.audits.freshness import check_freshness_kind, read_freshness
 from mergeplan.planner.parsing.definitions.blueprints import read_blueprints, split_header
-from mergeplan.planner.parsing.definitions.body import (
-    Around,
-    Body,
-    StatementTokens,
-    outside_jinja,
-    read_around,
-    read_body,
-)
+from mergeplan.planner.parsing.definitions.body import Around, Body, StatementTokens
 from mergeplan.planner.parsing.definitions.common_blocks import block_statements, is_block, property_date, table_names
 from mergeplan.planner.parsing.definitions.custom_kind import check_interval
 from mergeplan.planner.parsing.definitions.incremental import reading_itself
 from mergeplan.planner.parsing.definitions.kinds import apply_kind
 from mergeplan.planner.parsing.definitions.model_defaults import MERGED, merge_properties, select_defaults
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults as Defaults
-from mergeplan.planner.parsing.definitions.properties import (
-    Property,
-    audit_calls,
-    block,
-    check_key,
-    column_names,
-    name,
-    read_boolean,
-    read_columns,
-    read_descriptions,
-    read_expressions,
-    read_grains,
-    read_value,
-    rule_name,
-    table_properties,
-    view_properties,
-    word,
-    words,
-)
+from mergeplan.planner.parsing.definitions.properties import Property
 from mergeplan.planner.parsing.definitions.schedules import cron, read_unit, read_zone, unit_error
 from mergeplan.planner.parsing.definitions.sessions import session_statements
 from mergeplan.planner.parsing.definitions.signals import signal_calls
 from mergeplan.planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
+from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.dates import is_relative
 from mergeplan.planner.parsing.sql.misreading import misreading_digest
 from mergeplan.planner.parsing.sql.names import model_name, name_itself, name_outputs, name_tables, name_tokens
-from mergeplan.planner.parsing.sql.tokens import (
-    SourceText,
-    Tokens,
-    create_source,
-    did_you_mean,
-    parse_tokens,
-    spark_query,
-    tokenize,
-    unreadable_error,
-)
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens
 from mergeplan.planner.parsing.sql.verbatim import add_output_names, query_text, without_trailing_commas
 from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 from mergeplan.planner.semantics.spark.spark_sql import FAILURES, drop_positions
@@ -93,27 +62,23 @@ def property_names() -> tuple[str, ...]:
 
 
 def parse_model(text: str, path: str, defaults: Defaults) -> tuple[Model | None, tuple[Audit, ...]]:
-    """Return the one model of a file and the audits below it; raise ProjectError(s).
-
-    The model is None with `enabled false`.
-    """
+    """Return the one model of a file, None with `enabled false`, and the audits below it; raise ProjectError(s)."""
     models, audits = parse_models(text, path, defaults)
     return (models[0] if models else None), audits
 
 
 def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model, ...], tuple[Audit, ...]]:
-    """Return the models of a file, one for each blueprint, and the audits below; raise ProjectError(s).
-
-    Models with `enabled false` are left out.
-    """
-    source = create_source(path, text, defaults.dialect, defaults.catalog)
-    tokens = tokenize(outside_jinja(source))
+    """Return the enabled models of a file, one per blueprint, and the audits below; raise ProjectError(s)."""
+    source = sql_tokens.create_source(path, text, defaults.dialect, defaults.catalog)
+    tokens = sql_tokens.tokenize(query_body.outside_jinja(source))
     first, *tail = block_statements(source, tokens, "MODEL")
     defaults = _apply_gateway(first, defaults)
     source = replace(source, functions=defaults.functions)
     audit_at = next((index for index, statement in enumerate(tail) if is_block(statement, "AUDIT")), len(tail))
     audits = read_audits(source, tail[audit_at:], defaults)
-    below = _tokens_between(tokens, first[-1], tail[audit_at][0] if audit_at < len(tail) else None)
+    next_token = tail[audit_at][0] if audit_at < len(tail) else None
+    behind = (t for t in tokens if t.start > first[-1].end)
+    below = [t for t in behind if next_token is None or t.end < next_token.start][1:]
     header, options = split_header(source, first)
     models = []
     for blueprint in read_blueprints(source, options.get("blueprints"), defaults.scope):
@@ -124,31 +89,19 @@ def parse_models(text: str, path: str, defaults: Defaults) -> tuple[tuple[Model,
             if model.kind.is_external and below:
                 raise source.error(below[0], f"A {model.kind} model has no query.")
             around = _collect_around(model.kind, source, options, defaults.around)
-            body = read_body(source, below, scope, defaults.jinja, around, first[0])
+            body = query_body.read_body(source, below, scope, defaults.jinja, around, first[0])
             models.append(_apply_body(model, body, source, first[0]))
-            check_interval(models[-1], _reads_interval(models[-1]))
+            statements = models[-1].statements.around
+            texts = [text for statement in statements for text in (statement.head, statement.query)]
+            check_interval(models[-1], any(map(_INTERVAL.search, (models[-1].sql, *texts))))
     return tuple(models), audits
-
-
-def _reads_interval(model: Model) -> bool:
-    """Return True if a query or a statement reads the start or end of its interval; in doubt too."""
-    around = (text for statement in model.statements.around for text in (statement.head, statement.query))
-    return any(map(_INTERVAL.search, (model.sql, *around)))
-
-
-def _tokens_between(tokens: Tokens, first: Token, last: Token | None) -> Tokens:
-    behind = (t for t in tokens if t.start > first.end)
-    return [t for t in behind if last is None or t.end < last.start][1:]
 
 
 def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token) -> Model:
     if body.query is not None and not model.kind.has_query:
         raise source.error(body.query.tokens[0], f"A {model.kind} model has no query.")
-    model = replace(
-        model,
-        statements=Statements(body.pre_statements, body.post_statements, body.on_virtual_update),
-        depends_on=tuple(sorted({*model.depends_on, *body.reads})),
-    )
+    statements = Statements(body.pre_statements, body.post_statements, body.on_virtual_update)
+    model = replace(model, statements=statements, depends_on=tuple(sorted({*model.depends_on, *body.reads})))
     if model.name in body.reads:
         message = f"A statement of `{model.name}` reads `{model.name}`: only its query can."
         raise ProjectError(message, place=model.locate(model.name))
@@ -158,7 +111,10 @@ def _apply_body(model: Model, body: Body, source: SourceText, first_token: Token
         )
     if body.query is None:
         return model
-    return _apply_query(model, body.query, body)
+    try:
+        return _without_kept(_read_query(model, body.query, body))
+    except FAILURES as error:
+        raise sql_tokens.unreadable_error(body.query.source, body.query.tokens, error) from None
 
 
 def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property], general: Around) -> Around:
@@ -168,8 +124,10 @@ def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property
     def parts(key: str) -> tuple[StatementTokens, ...]:
         if key not in props:
             return ()
-        sources = (replace(source, text=text, at=props[key].place) for text in words(props[key]))
-        return tuple(StatementTokens(statement_source, tokenize(statement_source)) for statement_source in sources)
+        sources = (replace(source, text=text, at=props[key].place) for text in values.words(props[key]))
+        return tuple(
+            StatementTokens(statement_source, sql_tokens.tokenize(statement_source)) for statement_source in sources
+        )
 
     session = session_statements(props["session_properties"]) if "session_properties" in props else ()
     return Around(
@@ -180,12 +138,9 @@ def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property
 
 
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
-    """Return the model of a MODEL block alone, with the statements around its code; raise ProjectError(s).
-
-    Return None with `enabled false`.
-    """
-    source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
-    first = block_statements(source, tokenize(source), "MODEL")[0]
+    """Return the model of a MODEL block, None with `enabled false`, and the statements around its code."""
+    source = sql_tokens.create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
+    first = block_statements(source, sql_tokens.tokenize(source), "MODEL")[0]
     header, options = split_header(source, first)
     model = _read_model(source, header, defaults, defaults.scope)
     if model is None:
@@ -193,14 +148,14 @@ def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
     if "session_properties" in options:
         _refuse_session(model, options["session_properties"], defaults)
     scope = replace(defaults.scope, model=model.name, kind=str(model.kind))
-    own_body = read_around(source, scope, _collect_around(model.kind, source, options, Around()))
+    own_body = query_body.read_around(source, scope, _collect_around(model.kind, source, options, Around()))
     if own_body.query is not None:
         raise source.error(first[0], "No statement of a Python model is a query: its rows come from its code.")
     for statement in (*own_body.pre_statements, *own_body.post_statements):
         if not _is_of_tables(statement):
             message = f"`{statement.head}` has no effect on a Python model: its code has a session of its own."
             raise source.error(first[0], message, "Write it in the code: `context.spark.sql(...)`.")
-    body = read_around(source, scope, _collect_around(model.kind, source, options, defaults.around))
+    body = query_body.read_around(source, scope, _collect_around(model.kind, source, options, defaults.around))
     pre, post = (tuple(filter(_is_of_tables, statements)) for statements in (body.pre_statements, body.post_statements))
     return _apply_body(model, replace(body, pre_statements=pre, post_statements=post), source, first[0])
 
@@ -222,16 +177,15 @@ def _apply_gateway(header: Tokens, defaults: Defaults) -> Defaults:
 
 
 def _read_gateway(model: Model, prop: Property, defaults: Defaults) -> Model:
-    name = word(prop)
+    name = values.word(prop)
     if name not in defaults.gateways:
-        raise prop.error(f"`{name}` is not one of the gateways.", did_you_mean(name, defaults.gateways))
+        raise prop.error(f"`{name}` is not one of the gateways.", sql_tokens.did_you_mean(name, defaults.gateways))
     if name in defaults.apart:
         raise prop.error(f"The gateway `{name}` is not supported here: {defaults.apart[name]}.")
     return replace(model, gateway=name)
 
 
 def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: MacroScope) -> Model | None:
-    """Return the model of a MODEL block; raise all its errors at once."""
     place = source.place(header[0])
     model = Model(
         name="",
@@ -249,12 +203,12 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
             on_additive_change=defaults.on_additive_change or ChangePolicy.on_additive_change,
         ),
     )
-    own_properties = block(source, expand_block(source, header, scope))
+    own_properties = values.block(source, expand_block(source, header, scope))
     properties = [*select_defaults(defaults.properties, (prop.key for prop in own_properties)), *own_properties]
     errors: list[ProjectError] = []
     for prop in properties:
         try:
-            model = _READERS[check_key(prop, _READERS, LATER, "MODEL").key](model, prop, defaults)
+            model = _READERS[values.check_key(prop, _READERS, LATER, "MODEL").key](model, prop, defaults)
         except ProjectError as error:
             errors.append(error)
     keys = {prop.key: prop for prop in properties}
@@ -272,18 +226,11 @@ def _read_model(source: SourceText, header: Tokens, defaults: Defaults, scope: M
     batches = model.batches
     if model.kind is Kind.INCREMENTAL_BY_TIME_RANGE and batches.batch_concurrency is None and not model.reads_itself:
         model = replace(model, batches=replace(batches, batch_concurrency=defaults.batch_concurrency))
-    return model if "enabled" not in keys or read_boolean(keys["enabled"]) else None
-
-
-def _read_model_name(prop: Property) -> str:
-    return model_name(name(prop), prop.source.place(prop.value[0]), prop.source.catalog)
+    return model if "enabled" not in keys or values.read_boolean(keys["enabled"]) else None
 
 
 def _infer_name(path: str, defaults: Defaults, place: Place) -> str:
-    """Return the name of a model by its path: `shop.orders` of `models/shop/orders.sql`.
-
-    Raise ProjectError unless config.yaml sets `infer_names`.
-    """
+    """Return `shop.orders` for `models/shop/orders.sql`; raise ProjectError unless config.yaml sets `infer_names`."""
     if not defaults.infer_names:
         raise ProjectError("The model has no name.", place=place, hint="Add `name schema.table` to MODEL.")
     folders = PurePosixPath(path).with_suffix("").parts[1:]
@@ -309,17 +256,9 @@ def _check_together(model: Model, keys: Mapping[str, Property]) -> None:
         raise (keys.get("end") or keys["start"]).error(f"`{model.name}` ends before it starts.")
 
 
-def _apply_query(model: Model, part: StatementTokens, body: Body) -> Model:
-    """Return the model with its query; raise ProjectError also if the parser itself fails."""
-    try:
-        return _without_kept(_read_query(model, part, body))
-    except FAILURES as error:
-        raise unreadable_error(part.source, part.tokens, error) from None
-
-
 def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
     source, tokens = part.source, write_out_queries(name_itself(part.tokens, model.name), part.source.dialect)
-    tree = parse_tokens(source, tokens)
+    tree = sql_tokens.parse_tokens(source, tokens)
     if not isinstance(tree, exp.Query):
         raise source.error(tokens[0], f"`{tokens[0].text}` does not begin a query. A model is a SELECT.")
     check_places(tree, source, tokens)
@@ -333,7 +272,7 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
         model = reading_itself(model, model.locate(model.name))
     names = name_outputs(tree)
     drop_positions(tree)
-    sql = spark_query(tree, source, tokens)
+    sql = sql_tokens.spark_query(tree, source, tokens)
     text, differences = "", ""
     words = add_output_names(without_trailing_commas(called), names)
     as_is = words == list(tokens)
@@ -342,7 +281,12 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
         differences = misreading_digest(words, tree, sql)
         model = replace(model, written=replace(model.written, text=text, text_line=source.place(tokens[0]).line))
     misread = differences + "".join(statement.misread for statement in model.statements.pre_statements)
-    comments = model.metadata.column_descriptions or _inline_comments(tree)
+    # like SQLMesh
+    comments = model.metadata.column_descriptions or tuple(
+        (output.alias_or_name.lower(), "\n".join(comment.strip() for comment in output.comments))
+        for output in tree.selects
+        if output.comments and output.alias_or_name and not output.is_star
+    )
     return replace(
         model,
         sql=sql,
@@ -353,10 +297,7 @@ def _read_query(model: Model, part: StatementTokens, body: Body) -> Model:
 
 
 def _without_kept(model: Model) -> Model:
-    """Return the model without declarations of columns that its kind adds.
-
-    Raise ProjectError if its query returns one.
-    """
+    """Return the model without declared columns that its kind adds; raise ProjectError if its query returns one."""
     history_names = {column.name for column in model.history_columns}
     if not history_names:
         return model
@@ -369,15 +310,6 @@ def _without_kept(model: Model) -> Model:
     return replace(model, columns=tuple(column for column in model.columns if column.name not in history_names))
 
 
-def _inline_comments(tree: exp.Query) -> tuple[tuple[str, str], ...]:
-    """Return the comments beside columns of the outermost SELECT as their descriptions, like SQLMesh."""
-    return tuple(
-        (output.alias_or_name.lower(), "\n".join(comment.strip() for comment in output.comments))
-        for output in tree.selects
-        if output.comments and output.alias_or_name and not output.is_star
-    )
-
-
 def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
     text = prop.text if is_relative(prop.text) else ""
     return replace_settings(
@@ -387,12 +319,9 @@ def _apply_start(model: Model, prop: Property, defaults: Defaults) -> Model:
 
 def _read_field(model: Model, prop: Property, _: Defaults) -> Model:
     read = _FIELDS.get(prop.key)
-    return replace_settings(model, {prop.key: read(prop) if read else read_value(prop, PROPERTIES[prop.key].default)})
-
-
-def _ignore_property(model: Model, prop: Property, _: Defaults) -> Model:
-    """Return the model unchanged for a key that is accepted without effect: see the module's docstring."""
-    return model
+    return replace_settings(
+        model, {prop.key: read(prop) if read else values.read_value(prop, PROPERTIES[prop.key].default)}
+    )
 
 
 def _refuse_session(model: Model, prop: Property, _: Defaults) -> Model:
@@ -404,7 +333,7 @@ def _refuse_session(model: Model, prop: Property, _: Defaults) -> Model:
 
 
 def _read_file_format(prop: Property) -> str:
-    text = word(prop).lower()
+    text = values.word(prop).lower()
     if text not in FILE_FORMATS:
         hint = f"Write `table_format {text}`." if text in TABLE_FORMATS else f"Known: {', '.join(FILE_FORMATS)}."
         raise prop.error(f"`{prop.key} {prop.text}` is not supported.", hint)
@@ -412,7 +341,7 @@ def _read_file_format(prop: Property) -> str:
 
 
 def _table_format(prop: Property) -> str:
-    text = word(prop).lower()
+    text = values.word(prop).lower()
     if text not in ("hive", "none", *FORMATS):
         raise prop.error(f"`{prop.key} {prop.text}` is not supported.", f"Known: {', '.join(TABLE_FORMATS)}, hive.")
     return "" if text == "none" else text
@@ -422,16 +351,19 @@ _Reader = Callable[[Model, Property, Defaults], Model]
 
 # The properties that are a field of the model as they are read, besides those that their rows say how to read.
 _FIELDS: Mapping[str, Callable[[Property], Any]] = {
-    "name": _read_model_name, "columns": read_columns, "grain": read_grains, "description": lambda prop: prop.text,
-    "column_descriptions": read_descriptions, "signals": signal_calls, "depends_on": table_names,
-    "storage_format": _read_file_format, "table_format": _table_format, "physical_properties": table_properties,
-    "partitioned_by": read_expressions, "clustered_by": column_names, "virtual_properties": view_properties,
-    "freshness": read_freshness, "ignored_rules": lambda prop: tuple(map(rule_name, words(prop))),
+    "name": lambda prop: model_name(values.name(prop), prop.source.place(prop.value[0]), prop.source.catalog),
+    "columns": values.read_columns, "grain": values.read_grains, "description": lambda prop: prop.text,
+    "column_descriptions": values.read_descriptions, "signals": signal_calls, "depends_on": table_names,
+    "storage_format": _read_file_format, "table_format": _table_format, "physical_properties": values.table_properties,
+    "partitioned_by": values.read_expressions, "clustered_by": values.column_names,
+    "virtual_properties": values.view_properties, "freshness": read_freshness,
+    "ignored_rules": lambda prop: tuple(map(values.rule_name, values.words(prop))),
 }  # fmt: skip
 _READERS: dict[str, _Reader] = {
     **dict.fromkeys((*_FIELDS, *(key for key, row in PROPERTIES.items() if not row.kinds)), _read_field),
     **dict.fromkeys(
-        ("dialect", "references", "formatting", "optimize_query", "validate_query", "enabled"), _ignore_property
+        ("dialect", "references", "formatting", "optimize_query", "validate_query", "enabled"),
+        lambda model, prop, _: model,
     ),
     "kind": lambda model, prop, defaults: apply_kind(model, prop, defaults.custom),
     "cron": lambda model, prop, _: replace(model, cron=replace(model.cron, text=cron(prop).text)),
@@ -439,8 +371,10 @@ _READERS: dict[str, _Reader] = {
     "start": _apply_start,
     "end": lambda model, prop, defaults: replace_settings(model, {"end": property_date(prop, defaults, end=True)}),
     "interval_unit": lambda model, prop, _: replace(model, cron=replace(model.cron, given_unit=read_unit(prop))),
-    "grains": lambda model, prop, _: replace_settings(model, {"grain": read_grains(prop)}),
-    "audits": lambda model, prop, _: replace_settings(model, {"audits": (*model.checks.audits, *audit_calls(prop))}),
+    "grains": lambda model, prop, _: replace_settings(model, {"grain": values.read_grains(prop)}),
+    "audits": lambda model, prop, _: replace_settings(
+        model, {"audits": (*model.checks.audits, *values.audit_calls(prop))}
+    ),
     "session_properties": _refuse_session,  # of SQL models they are statements: see `_collect_around`
     "gateway": _read_gateway,
 }

@@ -35,9 +35,8 @@ def read_json(kind: type[T], path: str, text: str, hint: str = "") -> T:
         raise ProjectError("This is not JSON.", place=Place(path, 1), hint=hint)
     if not first["loc"]:
         raise ProjectError("This is not a JSON object.", place=Place(path, 1), hint=hint)
-    raise ProjectError(
-        f"{describe_place(first['loc'])} is wrong: {_lower_first(first['msg'])}.", place=Place(path, 1), hint=hint
-    )
+    reason = first["msg"][:1].lower() + first["msg"][1:].rstrip(".")
+    raise ProjectError(f"{describe_place(first['loc'])} is wrong: {reason}.", place=Place(path, 1), hint=hint)
 
 
 def describe_place(loc: tuple[int | str, ...]) -> str:

@@ -54,7 +54,13 @@ def value_of(tree: exp.Expr) -> Value:
         case exp.Literal():
             return str(tree.this) if tree.is_string else _parse_number(str(tree.this))
         case exp.And() | exp.Or():
-            return _evaluate_logical(tree)
+            first, decisive = value_of(tree.this), isinstance(tree, exp.Or)
+            if first is not None and bool(first) is decisive:
+                return decisive
+            second = value_of(tree.expression)
+            if second is not None and bool(second) is decisive:
+                return decisive
+            return None if first is None or second is None else not decisive
         case exp.Not():
             inner = value_of(tree.this)
             return None if inner is None else not inner
@@ -102,16 +108,6 @@ def _align_types(left: Value, right: Value) -> tuple[Value, Value]:
     return left, right
 
 
-def _evaluate_logical(tree: exp.Expr) -> Value:
-    first, decisive = value_of(tree.this), isinstance(tree, exp.Or)
-    if first is not None and bool(first) is decisive:
-        return decisive
-    second = value_of(tree.expression)
-    if second is not None and bool(second) is decisive:
-        return decisive
-    return None if first is None or second is None else not decisive
-
-
 def _test_membership(tree: exp.Expr) -> Value:
     value = value_of(tree.this)
     if value is None:
@@ -131,10 +127,7 @@ def _test_membership(tree: exp.Expr) -> Value:
 
 
 def _is_like(text: str, pattern: str, flags: int) -> bool:
-    """Return True if the text fits a pattern of LIKE.
-
-    The text between two `%` is searched only once, from the left.
-    """
+    """Return True if the text fits a pattern of LIKE; the text between two `%` is searched only once."""
     pieces = ["".join("." if letter == "_" else re.escape(letter) for letter in part) for part in pattern.split("%")]
     first, *tail = (re.compile(piece, flags | re.DOTALL) for piece in pieces)
     if not tail:

@@ -54,10 +54,7 @@ def is_a_name(node: exp.Identifier) -> bool:
 
 
 def check_places(tree: exp.Expr, source: SourceText, tokens: Tokens, *, names: bool = False) -> None:
-    """Raise ProjectError for a macro where no value is allowed, and for `@@x` and `${x}`, which are not macros.
-
-    With `names`, a parameter may also replace a table or a column.
-    """
+    """Raise ProjectError for a macro where no value is allowed (or name, with `names`), and for `@@x` and `${x}`."""
     for node in tree.find_all(exp.Identifier, exp.Parameter, exp.SessionParameter):
         if isinstance(node, exp.Identifier):
             value = isinstance(node.parent, exp.Column) and len(node.parent.parts) == 1
@@ -79,11 +76,7 @@ def spark_tree(sql: str) -> exp.Expr:
 
 
 def dates(interval: Interval | None, execution: datetime) -> dict[str, exp.Expr]:
-    """Return the Spark literal of each date macro.
-
-    An end is the last microsecond inside the interval. Without an interval, the dates are those of the first day of
-    1970.
-    """
+    """Return the Spark literal of each date macro, of the first day of 1970 without an interval."""
     covered = interval or Interval(_EPOCH, _EPOCH + timedelta(days=1))
     moments = {"start": covered.start, "end": covered.end - timedelta(microseconds=1), "execution": execution}
     return {

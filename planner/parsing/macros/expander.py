@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.macros.evaluate import Unknowable, Value, value_of
+from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope
 from mergeplan.planner.parsing.sql.token_lists import (
     Piece,
@@ -24,16 +25,7 @@ from mergeplan.planner.parsing.sql.token_lists import (
     tokens_of,
     value_tokens,
 )
-from mergeplan.planner.parsing.sql.tokens import (
-    CLOSE,
-    OPEN,
-    SourceText,
-    Tokens,
-    closing,
-    did_you_mean,
-    parse_tokens,
-    split_commas,
-)
+from mergeplan.planner.parsing.sql.tokens import CLOSE, OPEN, SourceText, Tokens
 from mergeplan.planner.parsing.sql.user_macros import ColumnsWanted, MacroCall
 
 DEEPEST = 50  # macros inside the results of macros
@@ -110,10 +102,7 @@ class Expander:
         return [expansion] if expansion else []
 
     def _expand_token(self, tokens: Piece, index: int, out: Piece) -> tuple[list[Piece] | None, int]:
-        """Return the expansion of the token at `index` with its arguments, and the index after it.
-
-        The expansion is None if the token stays as it is.
-        """
+        """Return the expansion of a token with its arguments, None if it stays, and the index after it."""
         token = tokens[index]
         called = index + 1 < len(tokens) and tokens[index + 1].token_type is TokenType.L_PAREN
         if token.token_type is TokenType.PARAMETER and token.text.startswith("@'"):
@@ -139,16 +128,12 @@ class Expander:
         value = self.bound.get(token.text.lower()) if _is_name(token) else None
         if value is None or called or (out and out[-1].token_type is TokenType.DOT):
             return None, index + 1
-        return [self._as_name(value, out)], index + 1
-
-    def _as_name(self, value: Piece, out: Piece) -> Piece:
-        """Return a lambda's value; a string in place of an alias becomes a name."""
         if out and out[-1].token_type is TokenType.ALIAS and len(value) == 1 and value[0].token_type in _TEXTUAL:
-            return [make_token(TokenType.VAR, value[0].text, value[0], value[0])]
-        return value
+            value = [make_token(TokenType.VAR, value[0].text, value[0], value[0])]  # of a string in place of an alias
+        return [value], index + 1
 
     def _find_closing(self, tokens: Piece, index: int) -> int:
-        end = closing(tokens, index + 1)
+        end = sql_tokens.closing(tokens, index + 1)
         if end is None:
             raise self.source.error(tokens[index], f"`{tokens[index].text}(` is never closed.")
         return end
@@ -205,7 +190,7 @@ class Expander:
             return self.source.error(token, f"The macro `@{name}` is not supported.")
         candidates = {f"@{candidate}" for candidate in (*self.scope.variables, *self.scope.blueprint, *self.names)}
         candidates |= {f"@{candidate}" for candidate in self.scope.macros.names}
-        near = did_you_mean(
+        near = sql_tokens.did_you_mean(
             f"@{name}", candidates | {f"@{candidate}" for candidate in (*DATES, *self.scope.names(), *self.built_in)}, 0
         )
         if near.startswith("Did you mean"):
@@ -215,7 +200,7 @@ class Expander:
             near = f"It may be defined in {names}, which cannot be imported: fix that first."
             return self.source.error(token, f"There is no macro or variable `@{name}`.", near)
         return self.source.error(
-            token, f"There is no macro or variable `@{name}`.", did_you_mean(f"@{name}", candidates, most=0)
+            token, f"There is no macro or variable `@{name}`.", sql_tokens.did_you_mean(f"@{name}", candidates, most=0)
         )
 
     def fill_template(self, text: str, token: Token, pattern: re.Pattern[str] = _TEMPLATE) -> str:
@@ -249,7 +234,7 @@ class Expander:
         end = self._find_closing(tokens, index)
         arguments: list[Piece] = []
         keywords: dict[str, Piece] = {}
-        for part in split_commas(tokens[index + 2 : end]):
+        for part in sql_tokens.split_commas(tokens[index + 2 : end]):
             if len(part) > 2 and part[1].token_type is TokenType.COLON_EQ:
                 keywords[part[0].text.lower()] = part[2:]
             elif keywords:
@@ -289,6 +274,11 @@ class Expander:
         local_names = {**self.scope.blueprint, **self.names}
         texts_of = {k: text_of(self.source, value) for k, value in local_names.items() if not isinstance(value, Lambda)}
         variables = {**self.scope.variables, **texts_of}
+        columns_by_table = {}
+        for text in texts:
+            name = text.strip("'\"`").lower()
+            if re.fullmatch(r"[\w]+\.[\w]+", name) and (columns := self.scope.columns(name)):
+                columns_by_table[name] = tuple(columns.items())
         macro_call = MacroCall(
             call.name.lower(),
             texts,
@@ -297,7 +287,7 @@ class Expander:
             model=self.scope.model,
             variables=variables,
             gateway=self.scope.gateway,
-            columns=self._columns_by_table(texts),
+            columns=columns_by_table,
             place=self.source.place(call.at),
         )
         results = self._call_with_columns(macro_call)
@@ -312,14 +302,6 @@ class Expander:
                 if not columns:
                     raise
                 call = replace(call, columns={**call.columns, wanted.table: tuple(columns.items())})
-
-    def _columns_by_table(self, texts: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
-        columns_by_table = {}
-        for text in texts:
-            name = text.strip("'\"`").lower()
-            if re.fullmatch(r"[\w]+\.[\w]+", name) and (columns := self.scope.columns(name)):
-                columns_by_table[name] = tuple(columns.items())
-        return columns_by_table
 
     def cut(self, text: str, first: Token, last: Token) -> Piece:
         try:
@@ -348,11 +330,8 @@ class Expander:
             pieces, end = self._expand_token(source_tokens, 0, [])
             if pieces is not None and end == len(source_tokens):
                 return [element for piece in pieces for element in _split_items(piece)] if len(pieces) == 1 else pieces
-        bound = (
-            self.bound.get(source_tokens[0].text.lower())
-            if len(source_tokens) == 1 and _is_name(source_tokens[0])
-            else None
-        )
+        is_name = len(source_tokens) == 1 and _is_name(source_tokens[0])
+        bound = self.bound.get(source_tokens[0].text.lower()) if is_name else None
         listed = _split_items(bound if bound is not None else source_tokens)
         return [self.run(element) for element in listed]
 
@@ -369,7 +348,7 @@ class Expander:
         tokens = self.run(argument)
         if not tokens:
             raise self.source.error(call.at, f"`@{call.name}` has an argument that expands to nothing.")
-        return parse_tokens(self.source, tokens, f"An argument of `@{call.name}`")
+        return sql_tokens.parse_tokens(self.source, tokens, f"An argument of `@{call.name}`")
 
     def value(self, argument: Piece, call: Invocation) -> Value:
         """Return the value of an argument; raise ProjectError if it is not known while the file is loaded."""
@@ -440,7 +419,7 @@ def function_of(argument: Piece) -> Lambda | None:
     if arrow is None:
         return None
     head = argument[:arrow]
-    if len(head) > 1 and head[0].token_type is TokenType.L_PAREN and closing(head, 0) == len(head) - 1:
+    if len(head) > 1 and head[0].token_type is TokenType.L_PAREN and sql_tokens.closing(head, 0) == len(head) - 1:
         head = [token for token in head[1:-1] if token.token_type is not TokenType.COMMA]
     elif len(head) != 1:
         return None
@@ -450,8 +429,8 @@ def function_of(argument: Piece) -> Lambda | None:
 def _split_items(piece: Piece) -> list[Piece]:
     start = 1 if len(piece) > 1 and piece[0].text.upper() == "ARRAY" else 0
     opens = len(piece) > start and piece[start].token_type in (TokenType.L_BRACKET, TokenType.L_PAREN)
-    if opens and closing(piece, start) == len(piece) - 1:
-        return split_commas(piece[start + 1 : -1])
+    if opens and sql_tokens.closing(piece, start) == len(piece) - 1:
+        return sql_tokens.split_commas(piece[start + 1 : -1])
     return [piece]
 
 

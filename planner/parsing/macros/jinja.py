@@ -68,10 +68,7 @@ class Template:
 
 
 def render_template(template: Template, macros: tuple[tuple[str, str], ...], scope: MacroScope) -> str:
-    """Return the rendered text of a template; raise ProjectError at its line.
-
-    `macros` are the files of the project's macros, (path, text).
-    """
+    """Return the rendered text of a template with the project's `macros`; raise ProjectError at its line."""
 
     def too_much(why: str) -> ProjectError:
         return template.error(f"rendering it {why}.")

@@ -27,10 +27,8 @@ def expand_star(room: Expander, call: Invocation) -> list[Piece]:
         if key in arguments
         for column_tokens in room.items(arguments[key])
     }
-    prefix, suffix = (
-        text_argument(room, call, arguments, "prefix", ""),
-        text_argument(room, call, arguments, "suffix", ""),
-    )
+    prefix = text_argument(room, call, arguments, "prefix", "")
+    suffix = text_argument(room, call, arguments, "suffix", "")
     quoted = flag_argument(room, call, arguments, "quote_identifiers", True)
     columns = {name: type_ for name, type_ in _relation_columns(room, call, relation).items() if name not in left_out}
     outputs = []
@@ -45,7 +43,8 @@ def union_tables(room: Expander, call: Invocation) -> list[Piece]:
     """`@UNION('distinct', a, b)`: the columns that all tables have, with the same name and type, from each of them."""
     arguments = list(call.arguments)
     whole = True
-    if arguments and _is_condition(room, call, arguments[0]):
+    conditions = (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Paren)
+    if arguments and isinstance(room.tree(arguments[0], call), conditions):
         whole = bool(room.value(arguments.pop(0), call))
     kind = "ALL"
     if arguments and (tokens := room.run(arguments[0])) and len(tokens) == 1 and tokens[0].token_type.name == "STRING":
@@ -72,11 +71,6 @@ def union_tables(room: Expander, call: Invocation) -> list[Piece]:
     sql = room.source.dialect
     word = " UNION ALL " if kind == "ALL" else " UNION DISTINCT " if sql == "bigquery" else " UNION "
     return room.pieces(call, word.join(query.sql(sql) for query in queries))
-
-
-def _is_condition(room: Expander, call: Invocation, argument: Piece) -> bool:
-    tree = room.tree(argument, call)
-    return isinstance(tree, (exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Paren))
 
 
 def deduplicate_rows(room: Expander, call: Invocation) -> list[Piece]:

@@ -16,10 +16,7 @@ def check_argument_count(room: Expander, call: Invocation, least: int, most: int
 
 
 def bind_arguments(room: Expander, call: Invocation, names: Sequence[str], required_count: int) -> dict[str, Piece]:
-    """Return the arguments by parameter; raise ProjectError for an unknown name or a wrong number.
-
-    The first `required_count` parameters must have an argument.
-    """
+    """Return the arguments by parameter, of which the first `required_count` must be given; raise ProjectError."""
     form = f"@{call.name}({', '.join(names)})"
     if len(call.arguments) > len(names):
         raise room.source.error(call.at, f"`@{call.name}` takes at most {len(names)} arguments: `{form}`.")

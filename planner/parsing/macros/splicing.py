@@ -80,10 +80,7 @@ def original_offset(changes: list[Splice], offset: int) -> int:
 
 
 def splice_names(text: str, values: Mapping[str, exp.Expr]) -> str:
-    """Return the text with each `@name` replaced that is a table, or a column after a table's name.
-
-    Raise ValueError for a value that is no such name.
-    """
+    """Return the text with each `@name` of a table or its column replaced; raise ValueError for a value of no name."""
     changes = []
     for identifier in spark_tree(text).find_all(exp.Identifier):
         if not is_a_name(identifier) or identifier.name[1:] not in values:
@@ -130,10 +127,7 @@ def _is_in_hint(table: exp.Table) -> bool:
 
 
 def aliases_of(tree: exp.Expr, tables: Mapping[str, str]) -> dict[int, dict[str, str]]:
-    """Return the aliases of replaced tables without one.
-
-    Two tables of one FROM may have the same short name. Their aliases are their whole names with `__` for the dots.
-    """
+    """Return the aliases of replaced tables without one: whole names with `__`, since short ones may be equal."""
     references = [(node, key_of(node), node.find_ancestor(exp.Select)) for node in tree.find_all(exp.Table)]
     bare = [reference for reference in references if not reference[0].alias and not _is_in_hint(reference[0])]
     short = Counter((id(select), table.name.lower()) for table, _, select in bare)
@@ -146,10 +140,7 @@ def aliases_of(tree: exp.Expr, tables: Mapping[str, str]) -> dict[int, dict[str,
 
 
 def alias_of(column: exp.Column, aliases: Aliases) -> tuple[str, int] | None:
-    """Return the alias for the first parts of `schema.table.column`, and the number of these parts, or None.
-
-    The alias comes from the nearest SELECT that reads that table without one.
-    """
+    """Return the alias, from the nearest SELECT, for the first parts of a column, and their number, or None."""
     parts = [part.name.lower() for part in column.parts]
     candidates = [(".".join(parts[0:2]), 2), (".".join(parts[0:3]), 3)]
     if parts[0] == SESSION_CATALOG:
@@ -186,7 +177,8 @@ def _splice_tables(text: str, tree: exp.Expr, tables: Mapping[str, str], aliases
         if tables.get(key, key) == key:
             continue
         start, end = _find_span(table.parts)
-        physical = tables[key] if tables[key].startswith("(") else _quote_name(tables[key])
+        quoted_name = ".".join(exp.to_identifier(part).sql("spark") for part in tables[key].split("."))
+        physical = tables[key] if tables[key].startswith("(") else quoted_name
         if table.alias:
             yield Splice(start, end, physical)
             continue
@@ -215,10 +207,6 @@ def _splice_with_alias(tokens: list[Token], span: tuple[int, int], query: str, a
     else:
         yield Splice(start, end, query)
         yield Splice(behind, behind, alias)
-
-
-def _quote_name(name: str) -> str:
-    return ".".join(exp.to_identifier(part).sql("spark") for part in name.split("."))
 
 
 def _behind_sample(tokens: list[Token], end: int) -> int:

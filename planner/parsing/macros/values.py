@@ -112,19 +112,15 @@ def pivot_values(room: Expander, call: Invocation) -> list[Piece]:
     sql = room.source.dialect
     column = _bracket_term(room, room.tree(arguments["column"], call))
     agg, cmp = text_argument(room, call, arguments, "agg", "SUM"), text_argument(room, call, arguments, "cmp", "=")
-    prefix, suffix = (
-        text_argument(room, call, arguments, "prefix", ""),
-        text_argument(room, call, arguments, "suffix", ""),
-    )
+    prefix = text_argument(room, call, arguments, "prefix", "")
+    suffix = text_argument(room, call, arguments, "suffix", "")
     then_sql, otherwise = (
         room.tree(arguments[key], call).sql(sql) if key in arguments else default
         for key, default in (("then_value", "1"), ("else_value", "0"))
     )
     distinct = "DISTINCT " if flag_argument(room, call, arguments, "distinct", False) else ""
-    quote, named = (
-        flag_argument(room, call, arguments, "quote", True),
-        flag_argument(room, call, arguments, "alias", True),
-    )
+    quote = flag_argument(room, call, arguments, "quote", True)
+    named = flag_argument(room, call, arguments, "alias", True)
     out = []
     for value in (room.tree(item, call) for item in room.items(arguments["values"])):
         case = f"{agg}({distinct}CASE WHEN {column} {cmp} {value.sql(sql)} THEN {then_sql} ELSE {otherwise} END)"

@@ -17,10 +17,7 @@ _EXAMPLES = "Write it like `2024-01-31`, `2024-01-31 06:00:00`, `yesterday` or `
 
 
 def parse_instant(text: str, now: datetime) -> datetime:
-    """Return the moment (UTC) that a text names; raise ValueError if it is no date.
-
-    Days and longer units count from midnight.
-    """
+    """Return the moment (UTC) that a text names, for days midnight; raise ValueError if it is no date."""
     words = " ".join(text.lower().split())
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if words in ("today", "yesterday", "tomorrow"):
@@ -31,23 +28,19 @@ def parse_instant(text: str, now: datetime) -> datetime:
         return _subtract_units(int(match[1]), match[2], now.astimezone(UTC), midnight)
     try:
         # a long run of digits is epoch milliseconds, as in SQLMesh
-        read = (
-            datetime.fromtimestamp(int(words) / 1000, UTC)
-            if re.fullmatch(r"\d{10,14}", words)
-            else datetime.fromisoformat(words.upper())
-        )
+        is_epoch = re.fullmatch(r"\d{10,14}", words)
+        read = datetime.fromtimestamp(int(words) / 1000, UTC) if is_epoch else datetime.fromisoformat(words.upper())
     except (ValueError, OverflowError, OSError):
         raise ValueError(f"`{text}` is not a date. {_EXAMPLES}") from None
     return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
 
 
 def end_instant(text: str, now: datetime) -> datetime:
-    """Return the exclusive end that a text names; raise ValueError if it is no date.
-
-    A day includes itself, a time of day does not.
-    """
+    """Return the exclusive end that a text names, for a day the next midnight; raise ValueError if it is no date."""
     words = text.strip().lower()
-    whole_day = _DAY.fullmatch(words) or words in ("today", "yesterday", "tomorrow") or _day_ago(words)
+    ago = _AGO.fullmatch(words)
+    is_day_ago = ago is not None and ago[2] not in ("minute", "hour")
+    whole_day = _DAY.fullmatch(words) or words in ("today", "yesterday", "tomorrow") or is_day_ago
     return parse_instant(text, now) + timedelta(days=1 if whole_day else 0)
 
 
@@ -62,11 +55,6 @@ def text_of(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     return value.isoformat() if isinstance(value, date) else str(value)
-
-
-def _day_ago(words: str) -> bool:
-    match = _AGO.fullmatch(words)
-    return match is not None and match[2] not in ("minute", "hour")
 
 
 def _subtract_units(count: int, unit: str, now: datetime, midnight: datetime) -> datetime:

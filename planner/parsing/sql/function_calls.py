@@ -61,11 +61,9 @@ class RefusedCall:
 def find_refused_call(
     tokens: Sequence[Token], tree: exp.Expr | None, allowed_names: Collection[str]
 ) -> RefusedCall | None:
-    """Return the first forbidden call in a statement of Spark SQL; `allowed_names` are the operator's additions.
-
-    `tree` is the parser's tree of the tokens. It shows which names precede a list of columns.
-    """
-    columns = _names_of_columns(tree) if tree is not None else Counter[str]()
+    """Return the first forbidden call in Spark SQL; `tree` shows which names precede a list of columns."""
+    aliases = tree.find_all(exp.TableAlias) if tree is not None else ()
+    columns = Counter(alias.name.lower() for alias in aliases if alias.args.get("columns"))
     for call in function_calls(tokens):
         if call.name in columns and function_refusal(call.name, allowed_names) and call.name not in CLOSED | JAVA:
             columns -= Counter((call.name,))
@@ -153,11 +151,6 @@ def _calls_in_hint(hint: Token) -> Iterator[FunctionCall]:
         if depth and opens and _is_call(inner, index):
             yield FunctionCall(_full_name(inner, index), hint, _split_arguments(inner, index + 2))
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-
-
-def _names_of_columns(tree: exp.Expr) -> Counter[str]:
-    aliases = (node.name.lower() for node in tree.find_all(exp.TableAlias) if node.args.get("columns"))
-    return Counter(aliases)
 
 
 def _check_call(call: FunctionCall, allowed_names: Collection[str]) -> RefusedCall | None:

@@ -111,7 +111,10 @@ def _has_difference(tokens: Tokens, again: Tokens, tree: exp.Expr | None) -> boo
         _forget_conditions(added[1], tree)
     for name, words in _ADDED.items():
         added[1].subtract(word for word in words for _ in range(text_words[name]))
-    return bool(+added[0]) or any(n > 0 and not _names_field(word) for word, n in added[1].items())
+    # `struct(1, 2)` is `struct(1 AS col1, 2 AS col2)`
+    return bool(+added[0]) or any(
+        n > 0 and not (word.startswith("COL") and word[3:].isdigit()) for word, n in added[1].items()
+    )
 
 
 def _are_the_same(tokens: Tokens, again: Tokens) -> bool:
@@ -138,18 +141,14 @@ def _forget_conditions(added: Counter[str], tree: exp.Expr) -> None:
         added["ON"] = added["TRUE"] = 0
 
 
-def _names_field(word: str) -> bool:
-    """Return True for the default name of a field: `struct(1, 2)` is `struct(1 AS col1, 2 AS col2)`."""
-    return word.startswith("COL") and word[3:].isdigit()
-
-
 def _list_words(tokens: Tokens) -> Iterator[str]:
     kinds, texts = [token.token_type for token in tokens], [token.text.upper() for token in tokens]
-    calls = [*_list_calls(tokens, kinds, texts)]
+    called = [i for i, name in enumerate(texts[:-1]) if name in _CALLS and kinds[i + 1] is TokenType.L_PAREN]
+    calls = [(texts[i], split_commas(tokens[i + 2 : closing(tokens, i + 1)])) for i in called]
     sized, crosses = _find_types_of_length(kinds), _find_joining_commas(kinds)
     index_by_id = {id(token): index for index, token in enumerate(tokens)} if calls else {}
     fields = {index_by_id[id(token)] for token in _field_names(calls)}
-    left_out = {index_by_id[id(token)] for token in _dropped_arguments(calls)} | {index + 2 for index in sized}
+    left_out = {index_by_id[id(token)] for token in _list_dropped_arguments(calls)} | {index + 2 for index in sized}
     for index, (last, token) in enumerate(pairwise([None, *tokens])):
         assert token is not None
         kind, text = kinds[index], texts[index]
@@ -240,13 +239,7 @@ def _goes_without(kinds: Kinds, texts: Sequence[str], index: int) -> bool:
     return any(pair in _ORDERS for pair in pairwise(texts[max(index - 1, 0) : index + 2]))
 
 
-def _list_calls(tokens: Tokens, kinds: Kinds, texts: Sequence[str]) -> Iterator[tuple[str, list[list[Token]]]]:
-    for index, name in enumerate(texts[:-1]):
-        if name in _CALLS and kinds[index + 1] is TokenType.L_PAREN:
-            yield name, split_commas(tokens[index + 2 : closing(tokens, index + 1)])
-
-
-def _dropped_arguments(calls: Calls) -> Iterator[Token]:
+def _list_dropped_arguments(calls: Calls) -> Iterator[Token]:
     """Yield last arguments that are defaults, and aliases that repeat a column: `struct(a.id AS id)`."""
     for name, arguments in calls:
         count, default = _DEFAULTS.get(name, (-1, ""))

@@ -1,8 +1,4 @@
-"""Names of models and tables, in lower case, and the places where a query names them.
-
-`schema.table` is a table of the default catalog, also if it is written with that catalog. A table of any other one has
-three parts. Names are normalized when a text is read, in its tree and in its words, so that each table has one name.
-"""
+"""Names of models and tables in lower case, one for each table, and the places where a query has them."""
 
 import re
 
@@ -24,10 +20,7 @@ _MANY = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_exp
 
 
 def model_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
-    """Return the name in lower case; raise ProjectError for parts with more than letters, digits and `_`.
-
-    It is `schema.table` in the default catalog, and `catalog.schema.table` in any other.
-    """
+    """Return `schema.table`, or `catalog.schema.table` outside the default catalog; raise ProjectError."""
     parts = text.lower().split(".")
     if len(parts) not in (2, 3):
         raise ProjectError(f"`{text}` must have the form `schema.table`.", place=place)
@@ -52,10 +45,7 @@ def without_default(name: str, catalog: str) -> str:
 def name_tables(
     tree: exp.Expr, source: SourceText, tokens: Tokens, temporary: frozenset[str] = frozenset()
 ) -> set[str]:
-    """Return the tables that a query reads, without CTEs and `temporary` views.
-
-    Each is rewritten in the tree as its name.
-    """
+    """Return the tables that a query reads, each renamed in the tree, without CTEs and `temporary` views."""
     names = set()
     called = {}  # as it is written -> the name
     for table in tree.find_all(exp.Table):

@@ -11,10 +11,7 @@ OTHER = (TokenType.SORT_BY, TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY)
 
 
 def order_query(text: str, columns: int) -> str:
-    """Return a query of Spark SQL with its rows ordered by all its columns, after its own ORDER BY if it has one.
-
-    The query must have no comments and no semicolon at its end.
-    """
+    """Return a query (no comments, no semicolon) with its rows ordered by its own ORDER BY, then all columns."""
     outer = _outer_tokens(Dialect.get_or_raise("spark").tokenize(text))
     kinds = [token.token_type for token in outer]
     if any(kind in OTHER for kind in kinds):

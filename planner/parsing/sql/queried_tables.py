@@ -57,10 +57,7 @@ class Queried:
 
 
 def parse_query(text: str, functions: Collection[str] = ()) -> Queried:
-    """Return a query over tables; raise NotAdmitted for any other text.
-
-    `functions` may be called besides Spark's own.
-    """
+    """Return a query over tables that calls Spark's functions or `functions`; raise NotAdmitted for others."""
     clean, tokens = _tokenize_text(text)
     if not tokens or tokens[0].text.upper() not in FIRST or _is_quoted(tokens[0], clean):
         word = tokens[0].text if tokens else ""
@@ -126,15 +123,12 @@ def _tokenize_text(text: str) -> tuple[str, list[Token]]:
         raise NotAdmitted("The query cannot be read.") from None
     if _merge_spans(quotes) != _merge_spans(list(_quote_spans(tokens, clean))):
         raise NotAdmitted("The query's quotes are ambiguous.")
-    if runs_on := _RUNS_ON.search(_blank_quotes(clean, quotes)):
+    unquoted = clean
+    for first, last in quotes:
+        unquoted = unquoted[:first] + " " * (last - first) + unquoted[last:]
+    if runs_on := _RUNS_ON.search(unquoted):
         raise NotAdmitted(f"The number `{runs_on[0][:40]}` runs into the name after it: put a space between them.")
     return clean, join_quotes(tokens, clean)
-
-
-def _blank_quotes(text: str, quotes: Sequence[tuple[int, int]]) -> str:
-    for start, end in quotes:
-        text = text[:start] + " " * (end - start) + text[end:]
-    return text
 
 
 def _blank_comments(text: str) -> tuple[str, list[tuple[int, int]]]:

@@ -51,20 +51,16 @@ def value_tokens(value: Variable, dialect: str, first: Token, last: Token) -> Pi
         number = [make_token(TokenType.NUMBER, repr(abs(value)), first, last)]
         if value >= 0:
             return number
-        opening, closing = (
-            make_token(TokenType.L_PAREN, "(", first, last),
-            make_token(TokenType.R_PAREN, ")", first, last),
-        )
+        opening = make_token(TokenType.L_PAREN, "(", first, last)
+        closing = make_token(TokenType.R_PAREN, ")", first, last)
         return [opening, make_token(TokenType.DASH, "-", first, last), *number, closing]
     return tokens_of(_literal_tree(value).sql(dialect), dialect, first, last)
 
 
 def _literal_tree(value: Variable) -> exp.Expr:
     if isinstance(value, Mapping):
-        keys, values = (
-            [_literal_tree(str(key)) for key in value],
-            [_literal_tree(element) for element in value.values()],
-        )
+        keys = [_literal_tree(str(key)) for key in value]
+        values = [_literal_tree(element) for element in value.values()]
         return exp.Map(keys=exp.Array(expressions=keys), values=exp.Array(expressions=values))
     if isinstance(value, tuple | list):
         return exp.Array(expressions=[_literal_tree(element) for element in value])
@@ -92,10 +88,7 @@ def _token_text(source: SourceText, token: Token) -> str:
 
 
 def _needs_space(before: Token, token: Token) -> bool:
-    """Return True if a space belongs between two tokens.
-
-    Touching tokens of the file stay adjacent. Among tokens of one macro, only dots, commas and brackets do.
-    """
+    """Return True if a space belongs between two tokens: not if they touch in the file, or at brackets in a macro."""
     if before.start == token.start:
         tight = (TokenType.DOT, TokenType.L_PAREN, TokenType.COMMA, TokenType.R_PAREN, TokenType.PARAMETER)
         return token.token_type not in tight[:4] and before.token_type not in (tight[0], tight[1], tight[4])
@@ -149,7 +142,8 @@ def fuse_macros(tokens: Tokens) -> Piece:
     index = 0
     while index < len(tokens):
         token, end, text = tokens[index], index + 1, ""
-        if token.text == "@" and not _is_doubled(tokens, index) and _is_adjacent(tokens, index):
+        is_doubled = index > 0 and tokens[index - 1].text == "@" and _is_adjacent(tokens, index - 1)
+        if token.text == "@" and not is_doubled and _is_adjacent(tokens, index):
             following = tokens[index + 1]
             if following.token_type is TokenType.STRING:
                 out.append(make_token(TokenType.PARAMETER, f"@'{following.text}", token, following))
@@ -165,7 +159,7 @@ def fuse_macros(tokens: Tokens) -> Piece:
         first = out[-1] if out else None
         if first is not None and first.end + 1 == token.start and _is_name_part(first):
             out.pop()
-            token, text = first, first.text + _add_braces(text)
+            token, text = first, first.text + (text if "{" in text else f"@{{{text[1:]}}}")
         while end < len(tokens) and _is_adjacent(tokens, end - 1) and "{" in text and _is_name_part(tokens[end]):
             text += tokens[end].text
             end += 1
@@ -182,16 +176,8 @@ def _macro_name(tokens: Tokens, index: int) -> tuple[str, int]:
     return (f"@{{{tokens[index + 2].text}}}", index + 4) if following.text == "{" and closed else ("", index)
 
 
-def _add_braces(text: str) -> str:
-    return text if "{" in text else f"@{{{text[1:]}}}"
-
-
 def _is_adjacent(tokens: Tokens, index: int) -> bool:
     return index + 1 < len(tokens) and tokens[index].end + 1 == tokens[index + 1].start
-
-
-def _is_doubled(tokens: Tokens, index: int) -> bool:
-    return index > 0 and tokens[index - 1].text == "@" and _is_adjacent(tokens, index - 1)
 
 
 def _is_name_part(token: Token) -> bool:

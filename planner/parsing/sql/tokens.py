@@ -36,6 +36,7 @@ MOST_BARE_QUERIES = 100  # `FROM SELECT`: sqlglot reads it, and ends the process
 UNEXPECTED = "Unexpected token"  # the end of sqlglot's description of a word that nothing can follow
 _DIALECT = re.compile(r"[(,]\s*dialect\s+(?:'([^']*)'|\"([^\"]*)\"|(\w+))", re.IGNORECASE)
 # how SQLMesh folds the case of names; Spark ignores case: names that differ by it alone are refused
+_QUERY_WORDS = (TokenType.FROM, TokenType.SELECT, TokenType.WITH)
 _FOLDS = ("lowercase", "uppercase", "case_insensitive", "case_insensitive_uppercase", "case_sensitive")
 
 Tokens = Sequence[Token]
@@ -100,10 +101,7 @@ def did_you_mean(word: str, choices: Iterable[str], most: int = 30) -> str:
 
 
 def parse_dialect(name: str, place: Place) -> str:
-    """Return the dialect's name in lower case: the first word of `spark, normalization_strategy = lowercase`.
-
-    Raise ProjectError if sqlglot does not read it, or for an unknown setting.
-    """
+    """Return the dialect's name in lower case, without its settings; raise ProjectError for an unknown one."""
     name, *settings = (part.strip() for part in name.split(","))
     for setting in settings:
         key, _, value = (part.strip().lower() for part in setting.partition("="))
@@ -142,9 +140,8 @@ def tokenize(source: SourceText) -> list[Token]:
             token.text = name
         return join_quotes(tokens, source.text) if source.dialect in SPARK else list(tokens)
     except TokenError as error:
-        match = re.search(
-            r"Missing (\S+) from \d+:(\d+)", str(error.__cause__ or error.__context__)
-        )  # line of the end : offset of the start
+        # line of the end : offset of the start
+        match = re.search(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__ or error.__context__))
         if match is None:
             place = source.place_at(max(source.text.rfind("/*"), 0))
             raise ProjectError("The file ends inside a comment or a quoted string.", place=place) from None
@@ -209,10 +206,7 @@ def _close_gaps(source: SourceText, tokens: Tokens, what: str) -> Tokens:
 
 
 def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") -> exp.Expr:
-    """Return one statement's tokens as a tree; raise ProjectError for a syntax error or forbidden access.
-
-    The error is at the line and column of the syntax error, or of the access to anything other than tables.
-    """
+    """Return one statement's tokens as a tree; raise ProjectError at a syntax error or at forbidden access."""
     _check_size(source, tokens, what)
     tokens = _close_gaps(source, tokens, what)
     _check_arguments(source, tokens)
@@ -231,7 +225,12 @@ def parse_tokens(source: SourceText, tokens: Tokens, what: str = "The query") ->
     if source.dialect in SPARK:
         _refuse_nonsense(source, tokens, tree)
     if source.dialect != "spark":
-        _refuse_frequency(source, tokens)
+        # the parser drops the last argument
+        for index, token in enumerate(tokens[:-1]):
+            if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:
+                end = closing(tokens, index + 1)
+                if end is not None and len(split_commas(tokens[index + 2 : end])) > 2:
+                    raise source.error(token, "`percentile` with a frequency is not supported yet.")
     if reaches := find_forbidden(tree):
         word, message = reaches
         raise source.error(next((token for token in tokens if token.text.lower() == word), tokens[0]), message)
@@ -267,7 +266,7 @@ def _check_size(source: SourceText, tokens: Tokens, what: str) -> None:
     if len(tokens) > MOST_TOKENS:
         hint = "Put the values into a table or a seed, or make several models of it."
         raise source.error(tokens[MOST_TOKENS], f"{what} has more than {MOST_TOKENS:,} words and signs.", hint)
-    bare = [second for one, second in pairwise(tokens) if one.token_type is TokenType.FROM and _begins_query(second)]
+    bare = [b for a, b in pairwise(tokens) if a.token_type is TokenType.FROM and b.token_type in _QUERY_WORDS]
     if len(bare) > MOST_BARE_QUERIES:
         hint = "Put a query that is used as a table in brackets."
         raise source.error(bare[0], f"`{bare[0].text}` cannot stand here.", hint)
@@ -284,10 +283,7 @@ def _is_deeper(tree: exp.Expr, most: int) -> bool:
 
 
 def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: str) -> None:
-    """Raise ProjectError at a function that is not allowed.
-
-    For another dialect, the generated Spark SQL is judged, because a function may have another name in it.
-    """
+    """Raise ProjectError at a function that is not allowed, by its name in the generated Spark SQL."""
     if source.functions is None:
         return
     words: Tokens = tokens
@@ -316,7 +312,7 @@ def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None
     if any(isinstance(clause.this, exp.Query) and not isinstance(clause.this, exp.Subquery | exp.Values)
            for clause in tree.find_all(exp.From, exp.Join)):  # fmt: skip
         words = (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
-        doubled = (second for one, second in pairwise(tokens) if one.token_type in words and _begins_query(second))
+        doubled = (b for a, b in pairwise(tokens) if a.token_type in words and b.token_type in _QUERY_WORDS)
         at = next(doubled, tokens[0])
         raise source.error(at, f"`{at.text}` cannot stand here.", "Put a query that is used as a table in brackets.")
     for node in tree.find_all(exp.Placeholder):
@@ -327,19 +323,6 @@ def _refuse_nonsense(source: SourceText, tokens: Tokens, tree: exp.Expr) -> None
             hint = "Write `variant_get(v, '$.field', 'string')`, or `get_json_object(text, '$.field')`."
             raise source.error(at, "A field after `:` is not supported.", hint)
         raise source.error(at, f"The parameter `{at.text}` has no value here.", "Write a macro: `@name`.")
-
-
-def _begins_query(token: Token) -> bool:
-    return token.token_type in (TokenType.FROM, TokenType.SELECT, TokenType.WITH)
-
-
-def _refuse_frequency(source: SourceText, tokens: Tokens) -> None:
-    """Raise ProjectError for `percentile(x, p, frequency)`, because the parser drops the last argument."""
-    for index, token in enumerate(tokens[:-1]):
-        if token.text.lower() == "percentile" and tokens[index + 1].token_type is TokenType.L_PAREN:
-            end = closing(tokens, index + 1)
-            if end is not None and len(split_commas(tokens[index + 2 : end])) > 2:
-                raise source.error(token, "`percentile` with a frequency is not supported yet.")
 
 
 def _describe_problem(details: dict[str, object]) -> str:

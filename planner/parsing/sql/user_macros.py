@@ -44,11 +44,7 @@ class UserMacros(Protocol):
         """The files that cannot be imported: the macros that they define are unknown."""
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
-        """Return the SQL texts, in the call's dialect, that replace the call; raise ProjectError.
-
-        There are none, one, or several separated by commas. The error is at the macro's file and line, or at the call's
-        place if it is called wrongly.
-        """
+        """Return the SQL texts that replace the call; raise ProjectError in the macro's file, or at a wrong call."""
 
 
 class NoMacros:

@@ -44,11 +44,7 @@ class Unwritable(Exception):
 
 
 def query_text(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
-    """Return a query as it is written, with the columns of the file, or '' if Spark does not accept it.
-
-    Such a query is generated from its tree: one with `QUALIFY`, with `[1, 2]`, with a token that Spark's lexer splits
-    differently, or in another dialect.
-    """
+    """Return a query as it is written, with the file's columns, or '' if Spark might not accept it."""
     if source.dialect != "spark" or not _is_sparks(tree, tokens):
         return ""
     try:
@@ -58,18 +54,17 @@ def query_text(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
 
 
 def write_tokens(source: SourceText, tokens: Tokens) -> str:
-    """Return the tokens of a statement as text in Spark's dialect; raise Unwritable if Spark might read others.
-
-    Read again, the text yields these same tokens: no new comment, quoted text or name begins in it.
-    """
+    """Return a statement's tokens as text that Spark reads as these same tokens; raise Unwritable if it might not."""
     parts, line, previous = list[str](), source.position(tokens[0].start)[0], None
     for first, last, word in _list_words(source, tokens):
         at, column = source.position(first.start)
         lines = at - line
         if previous is None or lines > 0:
             parts.append("\n" * lines + " " * (column - 1))
-        else:
-            parts.append(_gap_text(previous, first))
+        elif first.start > previous.end:
+            parts.append(" " * (first.start - previous.end - 1))
+        elif previous.text != first.text or first.text not in "<>":
+            parts.append(" ")  # both come of one macro
         parts.append(word)
         line, previous = line + max(lines, 0) + word.count("\n"), last
     out = "".join(parts)
@@ -173,18 +168,8 @@ def _join_words(text: str) -> str:
     return " ".join(text.split())
 
 
-def _gap_text(before: Token, token: Token) -> str:
-    if token.start > before.end:
-        return " " * (token.start - before.end - 1)
-    shifts = before.text == token.text and token.text in "<>"
-    return "" if shifts else " "  # both come of one macro
-
-
 def _comparison_keys(tokens: Tokens) -> list[tuple[TokenType, str]]:
-    return [
-        (token.token_type, token.text if token.token_type in _AS_WRITTEN else _join_words(token.text))
-        for token in tokens
-    ]
+    return [(t.token_type, t.text if t.token_type in _AS_WRITTEN else _join_words(t.text)) for t in tokens]
 
 
 def _read_tokens(text: str) -> list[Token]:
@@ -199,19 +184,16 @@ def _first_select(tokens: Tokens) -> int | None:
     depth, base = 0, 0
     for index, token in enumerate(tokens):
         if depth == base and token.token_type is TokenType.SELECT:
-            return _behind_quantifiers(tokens, index + 1)
+            first = index + 1
+            hints_and_words = (TokenType.HINT, TokenType.DISTINCT, TokenType.ALL)
+            while first < len(tokens) and tokens[first].token_type in hints_and_words:
+                first += 1
+            return first
         leads = index == base or tokens[index - 1].token_type is TokenType.R_PAREN  # `WITH c AS (...) (SELECT ...)`
         if depth == base and leads and token.token_type is TokenType.L_PAREN:
             base += 1
         depth += (token.token_type in OPEN) - (token.token_type in CLOSE)
     return None
-
-
-def _behind_quantifiers(tokens: Tokens, index: int) -> int:
-    hints_and_words = (TokenType.HINT, TokenType.DISTINCT, TokenType.ALL)
-    while index < len(tokens) and tokens[index].token_type in hints_and_words:
-        index += 1
-    return index
 
 
 def _list_end(tokens: Tokens, start: int) -> int:

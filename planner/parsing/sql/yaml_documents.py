@@ -1,7 +1,4 @@
-"""Read a YAML file as plain data, with the line of every key and `{{ env_var('X') }}` filled in.
-
-A duplicate key is an error.
-"""
+"""Read a YAML file as plain data, with the line of every key and `{{ env_var('X') }}` filled in."""
 
 import re
 from collections.abc import Mapping
@@ -47,11 +44,7 @@ class Document:
 def read_document(
     path: str, text: str, variable_value: Replacement | None = None, *, last_wins: bool = False
 ) -> Document:
-    """Return the file as a Document; raise ProjectError at broken YAML, a double key or a missing variable.
-
-    `variable_value` allows `{{ env_var('X') }}` and returns its value; None leaves braces alone. With `last_wins`, a
-    double key is no error, as in dbt.
-    """
+    """Return the file as a Document; raise ProjectError, also for a double key unless the `last_wins`."""
     if len(text) > LONGEST:
         raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path))
     values: list[str] = []
@@ -108,10 +101,7 @@ def _too_deep(path: str, line: int) -> ProjectError:
 
 
 def _measure_node(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], depth: int) -> tuple[int, int]:
-    """Return the number of values of a node and their depth, with aliases expanded.
-
-    Raise ProjectError at the line of a node that contains itself, or is too deep.
-    """
+    """Return the number and the depth of a node's values; raise ProjectError for a cycle or too deep a node."""
     place = Place(path, node.start_mark.line + 1)
     if isinstance(node, yaml.ScalarNode):
         return 1, 0
@@ -171,10 +161,7 @@ def _node_value(
 
 
 def _scalar_value(path: str, loader: Any, node: yaml.ScalarNode, key_path: Path, values: list[str]) -> Any:
-    """Return the value of a scalar; one with an environment variable is a text, which a password must remain.
-
-    In `variables`, which have no types of their own, an unquoted number or boolean is one.
-    """
+    """Return the value of a scalar; one with an environment variable is a text, except in `variables`."""
     place = Place(path, node.start_mark.line + 1)
     if "{{" in node.value and path.endswith("config.yaml"):
         raise ProjectError(SUPPORTED, place=place, hint=HINT)

@@ -1,7 +1,4 @@
-"""Categories: from the old and the new model to a category, the rule that gave it, and the columns that it touches.
-
-Every rule errs on the safe side: if it cannot prove that rows stay the same, it reports them as changed.
-"""
+"""Categories: the category of a change, its rule and its columns; without a proof, rows count as changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,19 +7,9 @@ from mergeplan.planner.fingerprint import Fingerprint, digest, encode_text
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model, PythonCode, Seed
 from mergeplan.planner.model.property import Facet
-from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.naming import partition_text
-from mergeplan.planner.plan.category.reasons import (
-    SAME_QUERY,
-    Causes,
-    chance_reason,
-    edit_reason,
-    effect_verbs,
-    format_names,
-    no_change_reason,
-    parents_reason,
-    sentence,
-)
+from mergeplan.planner.plan.category import reasons
+from mergeplan.planner.plan.category.reasons import SAME_QUERY, Causes
 from mergeplan.planner.plan.change import Category, Columns
 from mergeplan.planner.semantics.digests import SORTED, TableDigest
 from mergeplan.planner.semantics.result_types import may_differ_in
@@ -67,10 +54,7 @@ class Side:
 def fingerprint_of(
     model: Model, text: str, order: str, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
-    """Return the fingerprint: data (query and row settings), metadata, and parents.
-
-    `text` and `order` are those of the query's shape. Metadata is what describes the model without changing a row.
-    """
+    """Return the fingerprint: data (query and row settings), metadata (what changes no row), and parents."""
     under = [part for pair in model.settings for part in pair]
     later = (text for facet in (Facet.ROWS, Facet.LAYOUT) for text in model.encode_properties(facet).values())
     row_texts = (*_first_rows(model).values(), *_first_layout(model).values(), began, *under, *later)
@@ -90,10 +74,8 @@ def is_edited(old: Model, new: Model) -> bool:
         return False
     if row_source(old) != row_source(new) or old.settings != new.settings:
         return True
-    return any(
-        read_settings(old) != read_settings(new)
-        for read_settings in (row_settings, layout_settings, _metadata_settings)
-    )
+    readers = (row_settings, layout_settings, _metadata_settings)
+    return any(read_settings(old) != read_settings(new) for read_settings in readers)
 
 
 def compare_digests(old: TableDigest, new: TableDigest) -> Columns:
@@ -129,15 +111,19 @@ def reach_verdict(old: Side, new: Side, causes: Causes, middle_side: Side | None
     is_unchanged = touched == UNTOUCHED and not reordered
     # the order of a view's rows concerns only readers that take rows by it, so it is judged apart from the rows
     own_verdict = _own_change(old, new) if is_edited(old.model, new.model) else None
+    # its own query or an embedded one may sort the rows of a model without a table
+    is_sorted = not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
     if (
         is_unchanged
         and difference_now.order
-        and _is_sorted(old, new)
+        and is_sorted
         and (own_verdict is None or own_verdict.rule in ("same-query", "query"))
     ):
         return _order_verdict(difference_now, causes, was_edited=own_verdict is not None)
+    if own_verdict is None and is_unchanged:
+        return Verdict(Category.INDIRECT_NON_BREAKING, *reasons.no_change_reason(new.shape, causes))
     if own_verdict is None:
-        return _no_effect_verdict(new, causes) if is_unchanged else _parents_verdict(old, new, causes, touched)
+        return _parents_verdict(old, new, causes, touched)
     if own_verdict.category in (Category.METADATA, Category.EQUIVALENT) or own_verdict.rule == "layout-changed":
         # such an edit changes no row, so any difference comes from the parents
         edit_text = own_verdict.reason if own_verdict.rule != "layout-changed" else f"{_layout_words(old, new)}."
@@ -179,15 +165,13 @@ def _build_edit(old: Side, new: Side, causes: Causes, middle_side: Side | None) 
     ):
         # the old text reads columns that are gone, and the new one was edited to fit: compare them by names
         middle, old_digest, new_digest = old, _digest_by_names(old), _digest_by_names(new)
-    elif not _is_alike(old.seen, middle.seen):
-        above = parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
+    elif replace(compare_digests(old.seen, middle.seen), order=False) != UNTOUCHED or is_reordered(
+        old.seen, middle.seen
+    ):
+        above = reasons.parents_reason(old.model.sql, old.shape, middle.shape, causes)[1]
     columns = replace(compare_digests(old_digest, new_digest), order=False)
-    clauses = edit_reason(old.model, middle.shape, new.model, new.shape)
-    return _Edit(columns, is_reordered(old_digest, new_digest), clauses, above, chance_reason(causes, columns))
-
-
-def _is_alike(old: TableDigest, new: TableDigest) -> bool:
-    return replace(compare_digests(old, new), order=False) == UNTOUCHED and not is_reordered(old, new)
+    clauses = reasons.edit_reason(old.model, middle.shape, new.model, new.shape)
+    return _Edit(columns, is_reordered(old_digest, new_digest), clauses, above, reasons.chance_reason(causes, columns))
 
 
 def _digest_by_names(side: Side) -> TableDigest:
@@ -198,25 +182,13 @@ def _digest_by_names(side: Side) -> TableDigest:
 def _same_query(old: Side, new: Side, edit: _Edit) -> Verdict:
     if layout_settings(old.model) != layout_settings(new.model):
         return _layout_changed(old, new)
-    anew = (
-        "The new text over its inputs of today means the same as the old one over its own."
-        if edit.above
-        else SAME_QUERY
-    )
-    return Verdict(Category.EQUIVALENT, "same-query", anew)
-
-
-def _is_sorted(old: Side, new: Side) -> bool:
-    """Return True if the rows of a model without a table are sorted, before or after the change.
-
-    Its own query or an embedded one may sort them.
-    """
-    return not new.model.kind.is_stored and any(side.seen.order.startswith(SORTED) for side in (old, new))
+    anew = "The new text over its inputs of today means the same as the old one over its own."
+    return Verdict(Category.EQUIVALENT, "same-query", anew if edit.above else SAME_QUERY)
 
 
 def _order_verdict(touched_columns: Columns, causes: Causes, *, was_edited: bool) -> Verdict:
     if not was_edited:
-        above = format_names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
+        above = reasons.format_names(parent for parent in causes.parents_with_effect if causes.effects[parent].order)
         reason = f"{above} returns its rows in another order, and so does it."
         return Verdict(Category.INDIRECT_BREAKING, "reads-changed-order", reason, touched_columns)
     reason = "It returns the same rows in another order, which matters to models that take rows by their order."
@@ -234,16 +206,19 @@ def _own_change(old: Side, new: Side) -> Verdict:
     # undeclared columns are read from the file, so an edit of the file may change both
     if "seed" in settings and set(settings) <= {"seed", "columns"}:
         return Verdict(Category.BREAKING, "seed-content", _seed_reason(old.model.seed, new.model.seed))
-    changed = [f"{format_names(settings)} changed"] if settings else []
+    changed = [f"{reasons.format_names(settings)} changed"] if settings else []
     changed += _spark_setting_changes(old.model, new.model)
-    same_query = _is_same_query(old, new)
+    # one query without comparing digests: equal texts over parents with known columns
+    old_shape, new_shape = old.shape, new.shape
+    is_same_text = old_shape and new_shape and old_shape.known and new_shape.known and old_shape.text == new_shape.text
+    same_query = row_source(old.model) == row_source(new.model) or bool(is_same_text)
     if changed:
         changed += [] if same_query else ["the query changed"]
         return Verdict(Category.BREAKING, "settings-changed", " and ".join(changed))
     if layout_settings(old.model) != layout_settings(new.model) and same_query:
         return _layout_changed(old, new)
     if row_source(old.model) == row_source(new.model):
-        about = format_names(changed_settings(_metadata_settings(old.model), _metadata_settings(new.model)))
+        about = reasons.format_names(changed_settings(_metadata_settings(old.model), _metadata_settings(new.model)))
         return Verdict(Category.METADATA, "metadata-only", f"Only {about} changed; the rows come from the same query.")
     if same_query:
         return Verdict(Category.EQUIVALENT, "same-query", SAME_QUERY)
@@ -284,13 +259,6 @@ def _seed_reason(old: Seed | None, new: Seed | None) -> str:
     return f"{path} changed" if same_reading else f"{path} changed, or what is NULL in it"
 
 
-def _is_same_query(old: Side, new: Side) -> bool:
-    """Return True if both are one query without comparing digests: equal texts over parents with known columns."""
-    old_shape, new_shape = old.shape, new.shape
-    is_same_text = old_shape and new_shape and old_shape.known and new_shape.known and old_shape.text == new_shape.text
-    return row_source(old.model) == row_source(new.model) or bool(is_same_text)
-
-
 def _layout_changed(old: Side, new: Side) -> Verdict:
     method = "the rows are copied from the table that holds them"
     if new.model.kind.is_seed:
@@ -301,7 +269,7 @@ def _layout_changed(old: Side, new: Side) -> Verdict:
 
 
 def _layout_words(old: Side, new: Side) -> str:
-    return f"{format_names(changed_settings(layout_settings(old.model), layout_settings(new.model)))} changed"
+    return f"{reasons.format_names(changed_settings(layout_settings(old.model), layout_settings(new.model)))} changed"
 
 
 def _spark_setting_changes(old: Model, new: Model) -> list[str]:
@@ -332,7 +300,7 @@ def _settings_verdict(own: Verdict, touched_columns: Columns, changed_order: boo
 def _effect_of(edit: _Edit, besides: str) -> str:
     if edit.columns.every:
         return ", and with it the rows."
-    if does := effect_verbs(edit.columns):
+    if does := reasons.effect_verbs(edit.columns):
         return f"; it {does}."
     if edit.reordered:
         return "; it puts the columns in another order."
@@ -373,27 +341,23 @@ def _edit_words(edit: _Edit) -> str:
     if columns == UNTOUCHED:
         return "The columns have another order." if edit.reordered else SAME_QUERY
     if edit.besides:  # the sentence must not claim that rows stay the same
-        return sentence(f"the edit {effect_verbs(columns)}")
+        return reasons.sentence(f"the edit {reasons.effect_verbs(columns)}")
     if not (columns.altered or columns.removed or edit.reordered):
-        return f"Only adds {format_names(sorted(columns.added))}; the rows and the other columns stay as they are."
-    return sentence(f"{effect_verbs(columns)}; the rows stay the same ones")
+        return (
+            f"Only adds {reasons.format_names(sorted(columns.added))}; the rows and the other columns stay as they are."
+        )
+    return reasons.sentence(f"{reasons.effect_verbs(columns)}; the rows stay the same ones")
 
 
 def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Columns, own: str = "") -> Verdict:
-    """Return the verdict on a model that only its parents' changes affect; the reason starts with the `own` edit."""
     if not (old.is_known and new.is_known) and causes.parents_with_effect:
-        parents = format_names(causes.parents_with_effect)
+        parents = reasons.format_names(causes.parents_with_effect)
         reason = f"The columns that it reads of {parents} are not known, so it counts as changed."
         return Verdict(Category.INDIRECT_BREAKING, "undecidable", f"{own} {reason}".strip(), EVERY)
-    rule, reason = parents_reason(new.model.sql, old.shape, new.shape, causes)
+    rule, reason = reasons.parents_reason(new.model.sql, old.shape, new.shape, causes)
     touched_columns = touched_columns if old.is_known and new.is_known else EVERY
-    besides = chance_reason(causes, touched_columns)
+    besides = reasons.chance_reason(causes, touched_columns)
     return Verdict(Category.INDIRECT_BREAKING, rule, " ".join(filter(None, (own, reason, besides))), touched_columns)
-
-
-def _no_effect_verdict(new: Side, causes: Causes) -> Verdict:
-    rule, reason = no_change_reason(new.shape, causes)
-    return Verdict(Category.INDIRECT_NON_BREAKING, rule, reason)
 
 
 def row_source(model: Model) -> str:
@@ -459,13 +423,10 @@ def _first_layout(model: Model) -> dict[str, str]:
     }
 
 
-def _harmless_statements(model: Model) -> tuple[tuple[Statement, ...], ...]:
-    statements = tuple(statement for statement in model.statements.pre_statements if statement.harmless)
-    return statements, model.statements.post_statements, model.statements.on_virtual_update
-
-
 def _metadata_settings(model: Model) -> dict[str, str]:
-    policy = model.policy
+    policy, statements = model.policy, model.statements
+    harmless = tuple(statement for statement in statements.pre_statements if statement.harmless)
+    listed = harmless, statements.post_statements, statements.on_virtual_update
     first = {
         "description": model.metadata.description,
         "column_descriptions": encode_text(model.metadata.column_descriptions),
@@ -486,7 +447,7 @@ def _metadata_settings(model: Model) -> dict[str, str]:
         "on_destructive_change": policy.on_destructive_change,
         "on_additive_change": policy.on_additive_change,
         "auto_restatement": f"{encode_text(policy.auto_restatement_cron)} {policy.auto_restatement_intervals}",
-        "statements": encode_text(listed) if any(listed := _harmless_statements(model)) else "",
+        "statements": encode_text(listed) if any(listed) else "",
     }
     later = {
         "contract": encode_text(model.columns) if model.checks.contract else "",

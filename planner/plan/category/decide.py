@@ -15,26 +15,15 @@ from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Timeline, build_timeline, subtract_intervals
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.blockers import find_column_errors, find_column_problem, readers_of_removed
+from mergeplan.planner.plan.category import override as overrides
+from mergeplan.planner.plan.category import verdict as verdicts
 from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, compare_digests, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.later_form import verdict_by_forms
 from mergeplan.planner.plan.category.lost_columns import add_lost_readers
-from mergeplan.planner.plan.category.override import (
-    apply_override,
-    build_restated_verdict,
-    find_restatement,
-    insists_on_breaking,
-    override_of,
-)
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
 from mergeplan.planner.plan.category.self_reading import follow_old_snapshot, keep_old_meaning
 from mergeplan.planner.plan.category.settled import settle
-from mergeplan.planner.plan.category.verdict import (
-    build_change,
-    forward_only_verdict,
-    verdict_by_rule,
-    verdict_of_settled,
-)
 from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind, Columns, Override
 from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.forward_only import still_mixed
@@ -80,25 +69,39 @@ def decide_all_models(inputs: Inputs) -> Decisions:
 
 def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Decision:
     old = inputs.base.get(model.name)
-    is_restated = old is not None and find_restatement(inputs, old) is not None
+    is_restated = old is not None and overrides.find_restatement(inputs, old) is not None
     if old is not None and not is_restated and not _takes_columns_by_place(inputs, model, parents):
-        if _is_as_before(inputs, model, old, parents):
+        # no query is read, so that the time of a plan grows with its change, not with the project
+        read = {name for name in old.model.depends_on if name in inputs.base}
+        # the same snapshots, and not equal ones: a parent that was decided again must be compared
+        has_same_parents = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
+        if (
+            has_same_parents
+            and not is_edited(old.model, model)
+            and (has_own_start(model) or model.name not in inputs.below_moved_starts)
+        ):
             return Decision(old)
         settled = settle(inputs, model, old, parents)
         if settled is not None:
-            return _decide_settled(settled)
+            is_alike = settled.fresh.fingerprint == settled.old.fingerprint
+            if is_alike and _keep_tables(settled.inputs, settled.parents):
+                return Decision(settled.old)
+            seen_rows, verdict = OverParents(settled.old.raw), verdicts.verdict_of_settled(settled)
+            if reason := find_refutation(settled, seen_rows):
+                return _decide_refuted(settled, seen_rows, reason)
+            return _complete_change(settled, seen_rows, _rebuilt_or_kept(settled, seen_rows, verdict, None), None)
     followed = follow_old_snapshot(inputs, old) if old is not None else None
     analysis = analyze_query(inputs, model, parents)
     effects = {name: parent.effect for name, parent in parents.items()}
     parent_columns = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
     problem = find_column_problem(inputs.graph, model, analysis.shape, effects, parent_columns)
-    if isinstance(problem, ProjectError) and _lost_by_error(inputs, analysis, parents):
+    if isinstance(problem, ProjectError) and _is_lost_by_error(inputs, analysis, parents):
         problem = None
     decision = _decide_by_analysis(inputs, model, followed, analysis, parents).add_problem(problem)
     return decision if old is None or followed is old else keep_old_meaning(decision, old)
 
 
-def _lost_by_error(inputs: Inputs, analysis: Analysis, parents: Mapping[str, Decision]) -> bool:
+def _is_lost_by_error(inputs: Inputs, analysis: Analysis, parents: Mapping[str, Decision]) -> bool:
     """Return True if a column is missing because the query of a parent is wrong, which is reported there."""
     column = analysis.shape.unresolved if analysis.shape else None
     wrong = [inputs.base[name] for name, parent in parents.items() if parent.errors and name in inputs.base]
@@ -110,7 +113,7 @@ def _decide_by_analysis(
 ) -> Decision:
     edited = old is not None and is_edited(old.model, model)
     is_alike = old is not None and analysis.fingerprint == old.fingerprint and not edited
-    if old is not None and is_alike and _keep_tables(inputs, parents) and not find_restatement(inputs, old):
+    if old is not None and is_alike and _keep_tables(inputs, parents) and not overrides.find_restatement(inputs, old):
         # the parents' edit touches no part of the fingerprint
         return Decision(inputs.base[model.name])
     fresh = build_new_snapshot(inputs, model, analysis, parents)
@@ -119,33 +122,22 @@ def _decide_by_analysis(
     return _decide_change(Candidate(inputs, old, fresh, analysis, parents, edited))
 
 
-def _decide_settled(candidate: Candidate) -> Decision:
-    is_alike = candidate.fresh.fingerprint == candidate.old.fingerprint
-    if is_alike and _keep_tables(candidate.inputs, candidate.parents):
-        return Decision(candidate.old)
-    seen_rows, verdict = OverParents(candidate.old.raw), verdict_of_settled(candidate)
-    if reason := find_refutation(candidate, seen_rows):
-        return _decide_refuted(candidate, seen_rows, reason)
-    return _complete_change(candidate, seen_rows, _rebuilt_or_kept(candidate, seen_rows, verdict, None), None)
-
-
 def _decide_change(candidate: Candidate) -> Decision:
     """Decide a changed model by the rules, then by a person, then by forward-only requests; then choose its table."""
     seen_rows = over_parents(candidate)
-    override = override_of(candidate, candidate.inputs.overrides)
+    override = overrides.override_of(candidate, candidate.inputs.overrides)
     if override is None and (reason := find_refutation(candidate, seen_rows)):
         return _decide_refuted(candidate, seen_rows, reason)
-    by_rule = verdict_by_forms(candidate, seen_rows, verdict_by_rule(candidate, seen_rows))
-    restatement = None if candidate.edited else find_restatement(candidate.inputs, candidate.old)
+    by_rule = verdict_by_forms(candidate, seen_rows, verdicts.verdict_by_rule(candidate, seen_rows))
+    restatement = None if candidate.edited else overrides.find_restatement(candidate.inputs, candidate.old)
     if restatement and by_rule.category not in REBUILT:
         return _decide_restated(candidate, restatement)
     # A person overrules every rule, including a model's or a plan's request for forward-only.
-    verdict = (
-        apply_override(by_rule, override)
-        if override
-        else release_columns(candidate, forward_only_verdict(candidate, by_rule))
-    )
-    if override and insists_on_breaking(by_rule, override):
+    if override:
+        verdict = overrides.apply_override(by_rule, override)
+    else:
+        verdict = release_columns(candidate, verdicts.forward_only_verdict(candidate, by_rule))
+    if override and overrides.insists_on_breaking(by_rule, override):
         candidate = replace(candidate, fresh=assign_own_rows(candidate, override))
     if verdict.category is Category.FORWARD_ONLY:
         decision = keep_rows(candidate, verdict)
@@ -158,7 +150,7 @@ def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Dec
     """Decide a model whose verdict Spark's analyzer refutes: it is recomputed, and all its rows count as changed."""
     snapshot = assign_refuted_rows(candidate.inputs, candidate.fresh, candidate.parents, claim_of(candidate, seen))
     candidate = replace(candidate, fresh=snapshot)
-    verdict = forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
+    verdict = verdicts.forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
     seen = OverParents(snapshot.raw)
     if verdict.category is Category.FORWARD_ONLY:
         return _complete_change(candidate, seen, keep_rows(candidate, verdict), None)
@@ -169,7 +161,7 @@ def _decide_restated(candidate: Candidate, override: Override) -> Decision:
     """Decide a model whose rows a person wants computed again: its new table takes the other days from the old one."""
     candidate = replace(candidate, fresh=assign_restated_rows(candidate, override))
     seen_rows = OverParents(candidate.fresh.raw)
-    decision = _rebuilt_or_kept(candidate, seen_rows, build_restated_verdict(override), override)
+    decision = _rebuilt_or_kept(candidate, seen_rows, overrides.build_restated_verdict(override), override)
     decision = _complete_change(candidate, seen_rows, decision, override)
     assert decision.change is not None
     return replace(decision, change=replace(decision.change, change=ChangeKind.DIRECT))
@@ -215,7 +207,7 @@ def _rebuilt_or_kept(
     decision = Decision(
         snapshot, reported=digest_for_readers(old, whole, snapshot, seen_parents.rows, rule_verdict, override)
     )
-    change = build_change(candidate, snapshot, rule_verdict, is_recomputed=rebuilt and model.kind.is_stored)
+    change = verdicts.build_change(candidate, snapshot, rule_verdict, is_recomputed=rebuilt and model.kind.is_stored)
     return replace(
         decision,
         effect=compare_digests(old.visible_digest, decision.visible),
@@ -262,11 +254,7 @@ def _decide_addition(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Deci
 
 
 def as_removed(change: Change) -> Change:
-    """Return the change as a plan shows it.
-
-    A model without a file is removed, also while another model still reads it. It does not count as a model that turned
-    into an undeclared external table.
-    """
+    """Return the change as a plan shows it: a model without a file is removed, even if another model reads it."""
     old, new = change.old, change.new
     if old is None or new is None or not (new.kind.is_external and not new.model.line and old.kind.has_view):
         return change
@@ -289,36 +277,15 @@ def _build_removal(old: Snapshot) -> Change:
 
 
 def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> bool:
-    """Return True if a query may name columns by position in a table whose column order differs from its query's.
-
-    The state may hold a judgement of such a query by an older version, which went by the query's order.
-    """
+    """Return True if a query may name columns by position in a reordered table, which older versions misjudged."""
     tables = (parent.snapshot for parent in parents.values())
     return any(table.is_reordered for table in tables) and (
         not model.sql or traits_of(model.sql, inputs.shapes).unnamed
     )
 
 
-def _is_as_before(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, Decision]) -> bool:
-    """Return True if neither the model nor anything it reads changed.
-
-    Its query is not read, so that the time of a plan grows with its change, not with the project.
-    """
-    read = {name for name in old.model.depends_on if name in inputs.base}
-    # the same snapshots, and not equal ones: a parent that was decided again must be compared
-    has_same_parents = read == parents.keys() and all(parents[name].snapshot is inputs.base[name] for name in read)
-    return (
-        has_same_parents
-        and not is_edited(old.model, model)
-        and (has_own_start(model) or model.name not in inputs.below_moved_starts)
-    )
-
-
 def _keep_tables(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
-    """Return True if each parent keeps its table and its rows.
-
-    The fingerprint of a parent does not tell alone: the size of its batches is metadata there, and may decide rows.
-    """
+    """Return True if each parent keeps its table and its rows, which the size of its batches may decide, too."""
     old = inputs.base
     return all(
         name in old and parent.snapshot.version == old[name].version and parent.effect == UNTOUCHED

@@ -26,10 +26,7 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs that are the same for every model of a plan: the project, the base and the request.
-
-    A request may ask for the days `since` a date only: `limited` are the models whose earliest days that leaves out.
-    """
+    """The inputs that all models of a plan share; `limited` are those whose earliest days a request leaves out."""
 
     graph: Graph
     compared: Environment  # the base: its snapshots are the models before the change
@@ -84,11 +81,7 @@ def _model_start(model: Model) -> str | datetime | None:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A model over its parents as they are decided.
-
-    `shape` is the shape of its query, None without one. `began` is the start of the time by which its table is filled,
-    '' for any other table.
-    """
+    """A model over its parents as decided: the `shape` of its query, and the start of the time of its table."""
 
     shape: Shape | None
     began: str

@@ -71,10 +71,8 @@ def _have_same_types(before: Side, after: Shape | None) -> bool:
     old = before.shape
     if old is None or after is None or old.columns != after.columns or old.columns is None:
         return False
-    types, digests = (
-        (dict(old.types), dict(after.types)),
-        [shape.own.columns if shape.own else {} for shape in (old, after)],
-    )
+    types = (dict(old.types), dict(after.types))
+    digests = [shape.own.columns if shape.own else {} for shape in (old, after)]
     return bool(before.model.columns) or all(
         any(name in sides[0] and sides[0].get(name) == sides[1].get(name) for sides in (types, digests))
         for name in old.columns

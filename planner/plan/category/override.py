@@ -14,10 +14,7 @@ CHOICES = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
 
 
 def overrides_for(changes: Iterable[Change], categories: Mapping[str, Category], who: str = "") -> tuple[Override, ...]:
-    """Return a person's categories as overrides of these changes.
-
-    Raise RequestError unless each names a directly changed model and is breaking, non-breaking or forward-only.
-    """
+    """Return a person's categories as overrides; raise RequestError for one that does not fit its change."""
     direct = {change.name: change for change in changes if is_edit(change)}
     overrides = []
     for name, category in categories.items():
@@ -57,10 +54,7 @@ def restatements_for(
 def list_unrestated(
     names: Iterable[str], snapshots: Mapping[str, Snapshot], changes: Iterable[Change]
 ) -> list[Blocker]:
-    """Return a warning for each of these models that a plan does not restate in a copy, with the reason.
-
-    One whose new table has no rows yet is computed as a whole, and needs no warning.
-    """
+    """Return a warning for each model with rows that a plan does not restate in a copy, with the reason."""
     restated = {change.name for change in changes if change.is_restated or change.missing == change.needed != ()}
     warnings = []
     for name in names:
@@ -98,25 +92,14 @@ def build_restated_verdict(override: Override) -> Verdict:
 
 
 def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Override | None:
-    """Return the last category that a person chose for this very change.
-
-    An override is about one edit: from the model in the base to the model now. After another edit on either side no
-    person has judged the new difference, and the rules decide again.
-    """
+    """Return the last category that a person chose for this very change, not for an earlier edit of the model."""
     about = (candidate.model.name, candidate.old.fingerprint.text, candidate.fresh.fingerprint.text)
-    chosen = (
-        override
-        for override in reversed(overrides)
-        if not override.restates and (override.model, override.old, override.new) == about
-    )
+    chosen = (o for o in reversed(overrides) if not o.restates and (o.model, o.old, o.new) == about)
     return next(chosen, None) if candidate.edited else None
 
 
 def end_of(override: Override, changes: Iterable[Change]) -> str:
-    """Return what ended an override: `base` or `edit`.
-
-    `base` says that the base has another version of the model now; `edit` says that the model or a parent was edited.
-    """
+    """Return what ended an override: another version in the `base`, or an `edit` of the model or a parent."""
     change = next((change for change in changes if change.name == override.model), None)
     if override.restates:
         return "edit" if change and change.change is ChangeKind.DIRECT else "base"

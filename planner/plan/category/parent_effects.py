@@ -32,10 +32,7 @@ class OverParents:
 
 
 def over_parents(candidate: Candidate) -> OverParents:
-    """Return the rows by which a model is decided: over its parents as they are visible.
-
-    A parent whose table was compared and found to hold the same rows is seen as it was before.
-    """
+    """Return the rows by which a model is decided; a parent found to hold the same rows is seen as it was."""
     old, shape, began = candidate.old, candidate.analysis.shape, candidate.analysis.began
     loaded = candidate.inputs.loaded
 
@@ -85,7 +82,10 @@ def digest_for_readers(
         if rule_verdict.category not in REBUILT:
             return old.visible_digest
         if override is None:
-            return _digest_with_rows(whole if emptied else snapshot, rows)
+            shown = whole if emptied else snapshot
+            assert shown.meaning is not None
+            meaning = replace(shown.meaning, rows=rows.rows, columns=tuple(rows.columns.items()), order=rows.order)
+            return replace(shown, meaning=meaning).visible_digest
     # a reader that the edit does not affect keeps its rows, and the empty table does not affect it either
     return whole.visible_digest if emptied else None
 
@@ -101,25 +101,12 @@ def _list_comparisons(candidate: Candidate) -> list[Comparison]:
 
 
 def _may_be_the_same(parent: Decision) -> bool:
-    """Return True if a comparison of a parent's tables may show no change.
-
-    No comparison overrules a person who said breaking, and a forward-only table holds old rows on purpose.
-    """
+    """Return True if a comparison may show no change: it overrules no person and no forward-only change."""
     insisted = parent.override is not None and parent.override.category is Category.BREAKING
     return parent.effect != UNTOUCHED and not insisted and not parent.is_forward_only
 
 
-def _digest_with_rows(snapshot: Snapshot, rows: TableDigest) -> TableDigest:
-    assert snapshot.meaning is not None
-    meaning = replace(snapshot.meaning, rows=rows.rows, columns=tuple(rows.columns.items()), order=rows.order)
-    return replace(snapshot, meaning=meaning).visible_digest
-
-
 def _as_it_was(old: TableDigest, new: TableDigest) -> TableDigest:
     """Return what readers see of a model whose change is called non-breaking: existing columns look as before."""
-    return TableDigest(
-        old.rows,
-        {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()},
-        old.order,
-        new.placed,
-    )
+    columns = {name: old.columns.get(name, column_digest) for name, column_digest in new.columns.items()}
+    return TableDigest(old.rows, columns, old.order, new.placed)

@@ -60,7 +60,13 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
     if not one or not two:
         return _obstacle_reason(after) or _obstacle_reason(before) or UNFOLLOWED
     if labels:
-        return _clauses_reason(labels, old.sql, new.sql)
+        if labels == [LIMITED]:
+            return "The query that LIMIT takes rows of changed, and with it the rows."
+        if clauses := find_changed_clauses(labels, old.sql, new.sql):
+            return f"{format_names(clauses, quoted=False)} changed, and with it the rows."
+        if keyword := dependent_clause(labels, new.sql):
+            return f"The SELECT list changed, and {keyword} depends on it."
+        return "The SELECT list changed, and with it the rows."
     time_column = new.by_time.time_column
     if time_column and _column_digest(before, time_column) != _column_digest(after, time_column):
         return f"`{time_column}` changed, and it decides the interval of a row."
@@ -70,16 +76,6 @@ def edit_reason(old: Model, before: Shape | None, new: Model, after: Shape | Non
 def _obstacle_reason(shape: Shape | None) -> str:
     obstacle = shape.obstacle if shape else ""
     return f"mergeplan cannot follow {obstacle}, so every row counts as changed." if obstacle else ""
-
-
-def _clauses_reason(labels: list[str], before: str, after: str) -> str:
-    if labels == [LIMITED]:
-        return "The query that LIMIT takes rows of changed, and with it the rows."
-    if clauses := find_changed_clauses(labels, before, after):
-        return f"{format_names(clauses, quoted=False)} changed, and with it the rows."
-    if keyword := dependent_clause(labels, after):
-        return f"The SELECT list changed, and {keyword} depends on it."
-    return "The SELECT list changed, and with it the rows."
 
 
 def chance_reason(causes: Causes, touched_columns: Columns) -> str:
@@ -93,10 +89,7 @@ def chance_reason(causes: Causes, touched_columns: Columns) -> str:
 
 
 def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: Causes) -> tuple[str, str]:
-    """Return the rule and the sentence for a text whose rows differ since its parents changed.
-
-    Its shape was `before` and is `after`.
-    """
+    """Return the rule and the sentence for a text whose rows differ since its parents changed."""
     reason = (
         _rows_of_parents(causes)
         or _columns_of_parents(after, causes)
@@ -105,9 +98,14 @@ def parents_reason(sql: str, before: Shape | None, after: Shape | None, causes: 
         or _other_reading(sql, before, after, causes)
     )
     if causes.loses_kept_rows:
-        rule, sentence = reason or ("reads-changed-rows", "")
-        return rule, f"{sentence} The rows that a forward-only change kept in its table are computed again too.".strip()
-    return reason or ("reads-changed-column", _other_meaning(causes))
+        rule, text = reason or ("reads-changed-rows", "")
+        return rule, f"{text} The rows that a forward-only change kept in its table are computed again too.".strip()
+    if reason:
+        return reason
+    effects = {parent: effect_verbs(causes.effects[parent]) for parent in causes.parents_with_other_data}
+    facts = " and ".join(f"`{parent}` {verbs or 'changes'}" for parent, verbs in effects.items())
+    meaning = f"{facts or 'what it reads changed'}, and the same query means something else now"
+    return "reads-changed-column", sentence(meaning)
 
 
 def no_change_reason(shape: Shape | None, causes: Causes) -> tuple[str, str]:
@@ -122,10 +120,8 @@ def no_change_reason(shape: Shape | None, causes: Causes) -> tuple[str, str]:
         return "reads-nothing-changed", sentence(" and ".join(facts))
     if causes.overridden:
         chosen = sorted(causes.overridden)
-        return (
-            "parents-unchanged",
-            f"{format_names(chosen)} {_is_or_are(chosen)} categorized as non-breaking, so it keeps its table.",
-        )
+        reason = f"{format_names(chosen)} {_is_or_are(chosen)} categorized as non-breaking, so it keeps its table."
+        return "parents-unchanged", reason
     return "parents-unchanged", "Its inputs hold the same rows as before."
 
 
@@ -156,10 +152,8 @@ def columns_read(reads: Reads) -> frozenset[str]:
 def _rows_of_parents(causes: Causes) -> tuple[str, str] | None:
     every = [parent for parent in causes.parents_with_effect if causes.effects[parent].every]
     if added := [parent for parent in every if parent in causes.added]:
-        return (
-            "reads-changed-rows",
-            f"{format_names(added)} {_is_or_are(added)} added as {'a model' if len(added) == 1 else 'models'}.",
-        )
+        reason = f"{format_names(added)} {_is_or_are(added)} added as {'a model' if len(added) == 1 else 'models'}."
+        return "reads-changed-rows", reason
     return ("reads-changed-rows", f"The rows of {format_names(every)} change.") if every else None
 
 
@@ -172,10 +166,8 @@ def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] 
             unknown = f"The columns that it reads of `{parent}` are not known, so all of them count"
             return "reads-every-column", f"{unknown}; `{parent}` {effect_verbs(effect) or 'changes'}."
         if hit := changed & reads.rows:
-            return (
-                "reads-changed-column",
-                f"{format_names(sorted(hit), owner=parent)} changed, and its rows depend on that.",
-            )
+            reason = f"{format_names(sorted(hit), owner=parent)} changed, and its rows depend on that."
+            return "reads-changed-column", reason
         hits += [f"{parent}.{column}" for column in sorted(changed & columns_read(reads))]
     return ("reads-changed-column", f"Reads {format_names(hits)}, which changed.") if hits else None
 
@@ -183,10 +175,8 @@ def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] 
 def _keys_of_parents(before: Shape | None, after: Shape | None) -> tuple[str, str] | None:
     old_keys, new_keys = ({*shape.relies} if shape else set() for shape in (before, after))
     if parents := sorted({parent for parent, _ in old_keys ^ new_keys}):
-        return (
-            "reads-changed-rows",
-            f"The keys of {format_names(parents)} changed, and which rows it takes may depend on them.",
-        )
+        reason = f"The keys of {format_names(parents)} changed, and which rows it takes may depend on them."
+        return "reads-changed-rows", reason
     return None
 
 
@@ -195,10 +185,8 @@ def _start_or_order(causes: Causes) -> tuple[str, str] | None:
         return "starts-elsewhere", "Its first day, which it takes from what it reads, is another one now."
     if ordered := [parent for parent in causes.parents_with_effect if causes.effects[parent].order]:
         order = "their rows in another order" if len(ordered) > 1 else "its rows in another order"
-        return (
-            "reads-changed-order",
-            f"{format_names(ordered)} may return {order}, and what is taken of them depends on that.",
-        )
+        reason = f"{format_names(ordered)} may return {order}, and what is taken of them depends on that."
+        return "reads-changed-order", reason
     return None
 
 
@@ -210,27 +198,16 @@ def _other_reading(sql: str, before: Shape | None, after: Shape | None, causes: 
         )
         if added := sorted(effect.added & new_columns):
             phrase = "Its `*` now includes" if starred else "By its names it now reads"
-            return (
-                "reads-changed-column",
-                f"{phrase} {format_names(added, owner=parent)}, which {_is_or_are(added)} added.",
-            )
+            reason = f"{phrase} {format_names(added, owner=parent)}, which {_is_or_are(added)} added."
+            return "reads-changed-column", reason
         if removed := sorted(effect.removed & old_columns):
             phrase = "Its `*` no longer includes" if starred else "By its names it read"
-            return (
-                "reads-changed-column",
-                f"{phrase} {format_names(removed, owner=parent)}, which {_is_or_are(removed)} removed.",
-            )
+            reason = f"{phrase} {format_names(removed, owner=parent)}, which {_is_or_are(removed)} removed."
+            return "reads-changed-column", reason
     if reordered := sorted(parent for parent in causes.reordered if has_star_over(sql, parent)):
         order = f"The columns of {format_names(reordered)} have another order"
         return "reads-reordered-columns", f"{order}, and its `*` takes them in that order."
     return None
-
-
-def _other_meaning(causes: Causes) -> str:
-    facts = [
-        f"`{parent}` {effect_verbs(causes.effects[parent]) or 'changes'}" for parent in causes.parents_with_other_data
-    ]
-    return sentence(f"{' and '.join(facts) or 'what it reads changed'}, and the same query means something else now")
 
 
 def _describe_reads(shape: Shape, parent: str, effect: Columns) -> str:
@@ -269,11 +246,8 @@ def _may_cover(star: exp.Star, tree: exp.Expr, table: str) -> bool:
     qualifier = column.table.lower() if isinstance(column, exp.Column) else ""
     select = star.find_ancestor(exp.Select)
     # a star over a CTE or a subquery may stand for the columns of any table below it
-    sources = [
-        table_node
-        for table_node in (select or tree).find_all(exp.Table)
-        if not qualifier or table_node.alias_or_name.lower() == qualifier
-    ]
+    nodes = (select or tree).find_all(exp.Table)
+    sources = [node for node in nodes if not qualifier or node.alias_or_name.lower() == qualifier]
     return not sources or any(
         not table_node.db or f"{table_node.db}.{table_node.name}".lower() == table for table_node in sources
     )

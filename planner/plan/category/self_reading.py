@@ -14,16 +14,16 @@ from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
 
 
 def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
-    """Return a snapshot of the base with its meaning as this version writes it, if it was known by its text alone.
-
-    Only a text was all that an earlier version knew; without this the table would be recomputed.
-    """
+    """Return a snapshot with its meaning as this version writes it, if an earlier one knew only its text."""
     model, base = old.model, inputs.base
     if not model.reads_itself or not model.sql or old.meaning is None or not {*model.depends_on} <= base.keys():
         return old
     shape = shape_of(model, {name: base[name].as_parent for name in model.depends_on}, inputs.shapes)
     began = first_day(inputs.base_graph, model)
-    if shape is None or not _is_known_by_text(old, read_old_meanings(model, shape, base, began)):
+    if shape is None or old.meaning is None:
+        return old
+    by_text = read_old_meanings(model, shape, base, began)
+    if (old.meaning.rows, old.meaning.columns) not in [(meaning.rows, meaning.columns) for meaning in by_text]:
         return old
     meaning = meaning_of(model, shape, _read_digests(model, base), began)
     new_meaning = replace(meaning, held_rows=old.meaning.held_rows, held=old.meaning.held)
@@ -31,20 +31,12 @@ def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
 
 
 def read_old_meanings(model: Model, shape: Shape, base: Mapping[str, Snapshot], began: str) -> tuple[Meaning, ...]:
-    """Return the meanings that earlier versions gave a model: with its columns known, and without.
-
-    Return none for a model that this version does not follow either.
-    """
+    """Return the meanings that earlier versions gave a model, if this version follows it: columns known, or not."""
     if shape.itself is None:
         return ()
     reads = {name: Reads(every=True) for name in model.depends_on}
     texts = Shape(True, shape.text, shape.columns, reads=reads), Shape(False, model.sql, None, reads=reads)
     return tuple(meaning_of(model, text, _read_digests(model, base), began) for text in texts)
-
-
-def _is_known_by_text(old: Snapshot, meanings: tuple[Meaning, ...]) -> bool:
-    meaning = old.meaning
-    return meaning is not None and any((m.rows, m.columns) == (meaning.rows, meaning.columns) for m in meanings)
 
 
 def _read_digests(model: Model, base: Mapping[str, Snapshot]) -> dict[str, TableDigest]:

@@ -20,7 +20,10 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 def settle(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, Decision]) -> Candidate | None:
     """Return the model over its decided parents if it is known to mean the same as its table in the base, else None."""
-    if old.forced or old.is_mixed or old.meaning is None or not all(map(_shows_what_it_holds, parents.values())):
+    if old.forced or old.is_mixed or old.meaning is None:
+        return None
+    reported = [parent for parent in parents.values() if parent.reported is not None]
+    if any(parent.reported != parent.snapshot.visible_digest for parent in reported):
         return None
     if is_edited(old.model, model):
         return None
@@ -33,10 +36,6 @@ def settle(inputs: Inputs, model: Model, old: Snapshot, parents: Mapping[str, De
         return None
     fresh = name_version(inputs, Snapshot(model, analysis.fingerprint, "", old.columns, meaning=old.meaning), parents)
     return Candidate(inputs, old, fresh, analysis, parents, False)
-
-
-def _shows_what_it_holds(parent: Decision) -> bool:
-    return parent.reported is None or parent.reported == parent.snapshot.visible_digest
 
 
 def _settled_by_parents(

@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 from mergeplan.planner.plan.category.categorize import Side, Verdict, is_reordered, reach_verdict
-from mergeplan.planner.plan.category.decision import Candidate, Decision
+from mergeplan.planner.plan.category.decision import Candidate
 from mergeplan.planner.plan.category.parent_effects import OverParents
 from mergeplan.planner.plan.category.reasons import Causes
 from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind
 from mergeplan.planner.plan.diffs import source_diff
-from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.plan.forward_only import apply_forward_only
 from mergeplan.planner.plan.new_table import as_keyed, shape_of, table_time
 from mergeplan.planner.semantics.parent import Parent
@@ -36,7 +35,11 @@ def verdict_by_rule(candidate: Candidate, seen_parents: OverParents) -> Verdict:
         losing = replace(causes, loses_kept_rows=True)
         result = reach_verdict(replace(old_side, seen=old.visible_digest), new_side, losing, between or old_side)
     if seen_parents.unchanged and result.category is Category.INDIRECT_NON_BREAKING:
-        return _same_data_verdict(seen_parents.unchanged)
+        facts = []
+        for comparison in seen_parents.unchanged:
+            columns = ", ".join(f"`{column}`" for column in comparison.columns)
+            facts.append(f"`{comparison.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
+        return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed again, {' and '.join(facts)}.")
     return result
 
 
@@ -53,11 +56,8 @@ def _find_causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
     base, old, model = candidate.inputs.base, candidate.old, candidate.model
     # a recomputed parent with the same rows has no effect, whatever its own edit was
     unchanged = {comparison.model for comparison in seen_parents.unchanged}
-    parents = {
-        name: parent
-        for name, parent in candidate.parents.items()
-        if name not in unchanged and name in old.model.depends_on
-    }
+    read = old.model.depends_on
+    parents = {name: p for name, p in candidate.parents.items() if name not in unchanged and name in read}
     meaning = candidate.fresh.meaning if model.kind.is_stored else None
     return Causes(
         effects={name: parent.effect for name, parent in parents.items()},
@@ -65,7 +65,9 @@ def _find_causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
         reordered=frozenset(
             n for n, p in parents.items() if n in base and is_reordered(base[n].visible_digest, p.visible)
         ),
-        overridden=frozenset(n for n, p in parents.items() if _is_called_non_breaking(p)),
+        overridden=frozenset(
+            n for n, p in parents.items() if p.override is not None and p.override.category is Category.NON_BREAKING
+        ),
         moved_start=model.kind.is_incremental
         and model.name in candidate.inputs.below_moved_starts
         and candidate.analysis.began != _old_time(candidate),
@@ -76,10 +78,6 @@ def _find_causes(candidate: Candidate, seen_parents: OverParents) -> Causes:
 
 def _old_time(candidate: Candidate) -> str:
     return table_time(candidate.inputs.base_graph, candidate.old.model)
-
-
-def _is_called_non_breaking(parent: Decision) -> bool:
-    return parent.override is not None and parent.override.category is Category.NON_BREAKING
 
 
 def build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
@@ -96,21 +94,12 @@ def build_middle_side(candidate: Candidate, seen_parents: OverParents) -> Side:
 
 
 def forward_only_verdict(candidate: Candidate, rule_verdict: Verdict) -> Verdict:
-    """Return the verdict as a forward-only one if rows are to be kept.
-
-    That is so if the rules would rebuild the table, and the model, the plan or a parent asks to keep its rows.
-    """
+    """Return the verdict as a forward-only one if the rules would rebuild a table whose rows are to be kept."""
     if rule_verdict.category not in REBUILT:
         return rule_verdict
     forward_only_parents = () if candidate.edited else _forward_only_parents(candidate)
-    return apply_forward_only(
-        rule_verdict,
-        candidate.old.model,
-        candidate.model,
-        candidate.edited,
-        forward_only_parents,
-        candidate.inputs.forward,
-    )
+    old, new = candidate.old.model, candidate.model
+    return apply_forward_only(rule_verdict, old, new, candidate.edited, forward_only_parents, candidate.inputs.forward)
 
 
 def build_change(candidate: Candidate, new: Snapshot, rule_verdict: Verdict, *, is_recomputed: bool) -> Change:
@@ -134,10 +123,7 @@ def build_change(candidate: Candidate, new: Snapshot, rule_verdict: Verdict, *, 
 
 
 def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
-    """Return the parents with forward-only changes if no other change would touch the model.
-
-    That is so if the model would mean the same as before, had only these parents stayed unchanged.
-    """
+    """Return the parents with forward-only changes if the model would mean the same without these changes."""
     old, base, parents = candidate.old, candidate.inputs.base, candidate.parents
     going = tuple(name for name, parent in parents.items() if parent.is_forward_only and name in base)
     if not going:
@@ -147,11 +133,3 @@ def _forward_only_parents(candidate: Candidate) -> tuple[str, ...]:
     shape = shape_of(old.model, above, candidate.inputs.shapes)
     digests = {name: base[name].visible_digest if name in going else parent.visible for name, parent in parents.items()}
     return going if meaning_of(old.model, shape, digests, candidate.analysis.began).table_digest == old.raw else ()
-
-
-def _same_data_verdict(unchanged_parents: tuple[Comparison, ...]) -> Verdict:
-    facts = []
-    for comparison in unchanged_parents:
-        columns = ", ".join(f"`{column}`" for column in comparison.columns)
-        facts.append(f"`{comparison.model}` holds the same rows as before" + (f" in {columns}" if columns else ""))
-    return Verdict(Category.INDIRECT_NON_BREAKING, "same-data", f"Computed again, {' and '.join(facts)}.")

@@ -14,10 +14,7 @@ EDITED = (ChangeKind.DIRECT, ChangeKind.METADATA)
 
 @dataclass(frozen=True)
 class Claim:
-    """The rules' claim about a changed model: its rows are the old ones, in all columns or in these.
-
-    Of a model whose later form changed, it is about its first form.
-    """
+    """The rules' claim about a changed model, or its first form: its rows are the old ones, in some columns."""
 
     change: Change
     columns: tuple[str, ...] | None = None  # None: in all, and no other comes or goes
@@ -43,7 +40,10 @@ def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read
     old, new = change.old, change.new
     if old is None or new is None or change.override or not (old.kind.has_query and change.claim):
         return None
-    if not _is_touched(plan, changes, change):
+    read = {*plan.parents.get(change.name, ()), *old.model.depends_on}
+    parents = [changes[name] for name in read if name in changes]
+    is_felt = any(p.change is not ChangeKind.INDIRECT or p.effect != UNTOUCHED or p.kind.is_embedded for p in parents)
+    if change.change not in EDITED and not is_felt:
         return None
     if change.category in KEEPS or change.rule == LATER_FORM:
         return Claim(change)
@@ -55,15 +55,3 @@ def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read
     unchanged = tuple(name for name in old.columns if name not in effect.altered | effect.removed)
     history_names = {column.name for column in new.model.history_columns}
     return Claim(change, tuple(name for name in unchanged if name not in history_names))
-
-
-def _is_touched(plan: Plan, changes: Mapping[str, Change], change: Change) -> bool:
-    """Return True if the model or a parent was edited, or if a parent may look different to it."""
-    if change.change in EDITED:
-        return True
-    read = {*plan.parents.get(change.name, ()), *(change.old.model.depends_on if change.old else ())}
-    return any(_is_felt(changes[name]) for name in read if name in changes)
-
-
-def _is_felt(parent: Change) -> bool:
-    return parent.change is not ChangeKind.INDIRECT or parent.effect != UNTOUCHED or parent.kind.is_embedded

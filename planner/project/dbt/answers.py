@@ -51,10 +51,7 @@ class _Refusal(Exception):
 
 @dataclass
 class Answers:
-    """The answers to the questions of a dbt project's templates, for one reading of it.
-
-    Without `open_engine` there are only answers that need no Spark. Without `gives_rows` no answer is rows.
-    """
+    """The answers to a dbt project's questions: from Spark with `open_engine`, with rows if it `gives_rows`."""
 
     open_engine: OpenEngine | None = None
     gives_rows: bool = True
@@ -71,11 +68,7 @@ class Answers:
     def answer(
         self, project: DbtProject, questions: Sequence[DbtQuestion], remembered: Mapping[str, Answer] = NOTHING
     ) -> dict[str, Answer]:
-        """Return the answers by the key of their question; an answer may be an error. Reuse `remembered` ones.
-
-        Questions about a node that itself, or through what it reads, waits for an answer are left out, unless there are
-        no others.
-        """
+        """Return the answers by key, some an error; questions that wait for others are left out, if possible."""
         open_ones = set(questions)
         waiting = {node.id for node in project.nodes if not open_ones.isdisjoint(node.asks)}
         ready = [
@@ -148,7 +141,9 @@ class Answers:
     def _answer_existence(self, project: DbtProject, question: DbtQuestion) -> Answer:
         name = question.subject.removeprefix(TABLE)
         is_listed = name == question.subject
-        if not is_listed and not (_PLAIN.fullmatch(name) and name.rpartition(".")[0] in _schema_names(project)):
+        tables = (*(node.table for node in project.nodes), *(source.table for source in project.sources))
+        schemas = (table.rpartition(".")[0] for table in tables)
+        if not is_listed and not (_PLAIN.fullmatch(name) and name.rpartition(".")[0] in schemas):
             message = (
                 f"It asks for `{name[:80]}` while it is compiled, which is no model, seed, snapshot or source of the"
             )
@@ -170,7 +165,11 @@ class Answers:
             complete = parse_query(text, self.functions)
             self._check_tables(project, question, complete)
         try:
-            return _rows_answer(self._fetch_rows(project, drop_catalog(complete.text.strip(), self.default_catalog)))
+            sql = drop_catalog(complete.text.strip(), self.default_catalog)
+            if sql not in self._rows:
+                engine = self._spark_engine(project)
+                self._rows[sql] = engine.fetch(order_query(sql, len(engine.schema(sql))), MOST_ROWS + 1)
+            return _rows_answer(self._rows[sql])
         except QueryError as error:
             node_tables = {node.table for node in project.nodes}
             built = sorted(table for table in queried.tables if table.lower() in node_tables)
@@ -197,12 +196,6 @@ class Answers:
             return False
         return True
 
-    def _fetch_rows(self, project: DbtProject, sql: str) -> Rows:
-        if sql not in self._rows:
-            engine = self._spark_engine(project)
-            self._rows[sql] = engine.fetch(order_query(sql, len(engine.schema(sql))), MOST_ROWS + 1)
-        return self._rows[sql]
-
     def _spark_engine(self, project: DbtProject) -> Engine:
         if self._engine is None:
             if self.open_engine is None:
@@ -228,11 +221,6 @@ def refuse_unanswered(project: DbtProject, answers: Mapping[str, Answer]) -> Dbt
         return node.model_copy(update={"error": error}) if error else node
 
     return project.with_nodes(map(refuse, project.nodes)) if errors else project
-
-
-def _schema_names(project: DbtProject) -> set[str]:
-    tables = {node.table for node in project.nodes} | {source.table for source in project.sources}
-    return {table.rpartition(".")[0] for table in tables}
 
 
 def _rows_answer(rows: Rows) -> Answer:

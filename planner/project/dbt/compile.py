@@ -1,7 +1,4 @@
-"""Compile a dbt project with the installed dbt, in a child process that sees no secret.
-
-The result is cached until a file or an answer of the warehouse changes.
-"""
+"""Compile a dbt project with the installed dbt, in a child process that sees no secret; results are cached."""
 
 import json
 import re
@@ -27,22 +24,10 @@ from mergeplan.planner.parsing.files.schema import DbtConfig
 from mergeplan.planner.parsing.macros.splicing import Splice, apply_splices
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import Variable, replace_variables
+from mergeplan.planner.project.dbt import inputs
 from mergeplan.planner.project.dbt.answers import Answer, Answers, open_questions, refuse_unanswered
 from mergeplan.planner.project.dbt.child import DbtChild
-from mergeplan.planner.project.dbt.inputs import (
-    OWN_TESTS,
-    PROFILES,
-    PROJECT,
-    SECRET,
-    VARIABLES,
-    find_python,
-    lies_apart,
-    look_of_python,
-    profiles_path,
-    project_files,
-    visible_variables,
-    without_secrets,
-)
+from mergeplan.planner.project.dbt.inputs import OWN_TESTS, PROFILES, PROJECT, SECRET, VARIABLES
 from mergeplan.planner.project.dbt.manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.python.isolation import Isolation
@@ -83,10 +68,7 @@ class DbtTarget:
         return json.dumps({profile: {"target": self.name, "outputs": {self.name: output}}})
 
     def spell(self, text: str) -> str:
-        """Return a compiled query as Spark reads it, with schemas and the names of Spark's functions.
-
-        An unqualified table is in the schema in which the connection begins: in dbt-databricks that of the target.
-        """
+        """Return a compiled query as Spark reads it; an unqualified table is in the connection's schema."""
         if self.adapter != "databricks":
             return name_schema(quote_words(text), "default")
         schema = f"`{self.catalog}`.`{self.schema}`" if self.catalog else f"`{self.schema}`"
@@ -106,16 +88,18 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     hashes = _hash_files(reading)
     if config.manifest:
         return read_manifests(reading.root, str(project_file.value.get("name") or ""), config, hashes)
-    is_apart = bool(reading.proposed) or lies_apart(reading.root, project_file.value)
+    is_apart = bool(reading.proposed) or inputs.lies_apart(reading.root, project_file.value)
     target = _find_target(reading, project_file, config, environment)
-    python = find_python(environment)
+    python = inputs.find_python(environment)
     profile = str(project_file.value.get("profile") or project_file.value.get("name"))
     calls = {call for text in own_test_texts(reading) for call in macro_calls(text)}
     request = {
-        "op": "compile", "vars": json.dumps(config.vars), "environment": visible_variables(environment),
+        "op": "compile", "vars": json.dumps(config.vars), "environment": inputs.visible_variables(environment),
         "calls": sorted(calls), "profile": profile, "profiles": target.profiles(profile),
     }  # fmt: skip
-    key = digest("dbt", reader_version(), look_of_python(python), json.dumps(request, sort_keys=True), repr(hashes))
+    key = digest(
+        "dbt", reader_version(), inputs.look_of_python(python), json.dumps(request, sort_keys=True), repr(hashes)
+    )
     hashed_files = {str(reading.root / name) for name in hashes}
     try:
         with DbtChild(reading.root, python, request, isolation, PROJECT) as child:
@@ -140,18 +124,16 @@ def own_test_texts(reading: Folder) -> Iterator[str]:
 
 
 def _hash_files(reading: Folder) -> dict[str, str]:
-    return {name: reading.hash(name) for name in project_files(reading.root)}
+    return {name: reading.hash(name) for name in inputs.project_files(reading.root)}
 
 
 def target_catalog(reading: Folder, environment: Mapping[str, str], config: DbtConfig) -> str:
     """Return the catalog of prod by a target of profiles.yml; '' if it names none or cannot be read."""
     with suppress(MergeplanError, OSError, UnicodeDecodeError):
         project_file = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
-        return (
-            _find_target(reading, project_file, config, environment).catalog
-            if isinstance(project_file.value, dict)
-            else ""
-        )
+        if isinstance(project_file.value, dict):
+            return _find_target(reading, project_file, config, environment).catalog
+        return ""
     return ""
 
 
@@ -167,7 +149,6 @@ def describe_target(reading: Folder, config: DbtConfig, environment: Mapping[str
 
 
 def _find_target(reading: Folder, own: Document, config: DbtConfig, environment: Mapping[str, str]) -> DbtTarget:
-    """Return prod's target: that of config.yaml's `dbt`, completed from profiles.yml."""
     if config.target_schema:
         name, path = config.target or "prod", config.target_http_path
         catalog = config.target_catalog or _own_catalog(config.adapter)
@@ -176,13 +157,13 @@ def _find_target(reading: Folder, own: Document, config: DbtConfig, environment:
     if not any((reading.root / name).is_file() for name in CONFIGS):
         hint = "Write a config.yaml with `gateways: {spark: {connection: {type: spark}}}` and `dbt: {adapter: ..., "
         hint += "target_schema: ...}`: spark or databricks, and the schema of prod's tables."
-    file = profiles_path(reading.root, environment)
+    file = inputs.profiles_path(reading.root, environment)
     if not file.is_file():
         raise ProjectError(f"There is no {PROFILES}.", place=Place(PROJECT, 1), hint=hint)
     is_own = file == reading.root / PROFILES
     path, text = (PROFILES, reading.text(PROFILES)) if is_own else (str(file), file.read_text("utf-8"))
     is_of_project = file.resolve().is_relative_to(reading.root) or is_own
-    readable = visible_variables(environment) if is_of_project else without_secrets(environment)
+    readable = inputs.visible_variables(environment) if is_of_project else inputs.without_secrets(environment)
     document = read_document(path, text, last_wins=True)
     name = str(own.value.get("profile") or "")
     if not name:
@@ -303,7 +284,9 @@ def _compile_with_answers(child: DbtChild, memory: _Memory, answers: Answers) ->
 
 def name_schema(text: str, schema: str) -> str:
     """Return a query with the schema before each unqualified table; return an unreadable query unchanged."""
-    if not _reads_bare_names(text):
+    bare = _COMMENT.sub(" ", text)
+    read_names, common_names = ({name.strip("`").lower() for name in words.findall(bare)} for words in (_READ, _COMMON))
+    if not read_names - common_names:
         return text
     try:
         trees = [tree for tree in SPARK.parse(text) if tree is not None]
@@ -318,10 +301,3 @@ def name_schema(text: str, schema: str) -> str:
         if table.name.lower() not in common and not table.find_ancestor(exp.Lateral, exp.Unnest)
     ]
     return apply_splices(text, [Splice(start, start, f"{schema}.") for start in starts])
-
-
-def _reads_bare_names(text: str) -> bool:
-    """Return True if a query may name a table without a schema that is no common table expression of its own."""
-    bare = _COMMENT.sub(" ", text)
-    read, common = ({name.strip("`").lower() for name in words.findall(bare)} for words in (_READ, _COMMON))
-    return bool(read - common)

@@ -8,17 +8,9 @@ from functools import cached_property
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
+from mergeplan.planner.parsing.files.dbt import texts as node_texts
 from mergeplan.planner.parsing.files.dbt.hooks import is_loaded
 from mergeplan.planner.parsing.files.dbt.nodes import DbtNode, DbtProject, DbtUnitTest
-from mergeplan.planner.parsing.files.dbt.texts import (
-    audit_name,
-    audit_texts,
-    constraint_texts,
-    exposure_texts,
-    external_texts,
-    model_text,
-    tests_by_model,
-)
 from mergeplan.planner.parsing.files.dbt.unit_tests import spell_names, unit_test_body, unit_test_text
 from mergeplan.planner.project.dbt.inputs import OWN_TESTS
 from mergeplan.planner.project.folder import Folder
@@ -45,10 +37,7 @@ class DbtFolder(Folder):
 
     @cached_property
     def nodes(self) -> Mapping[str, DbtNode]:
-        """The nodes that are tables or views, by the path of their file.
-
-        If a file has several, the name follows the path of all but the first.
-        """
+        """The nodes that are tables or views, by the path of their file and, for all but its first, their name."""
         nodes: dict[str, DbtNode] = {}
         for node in self.project.nodes:
             if node.type in MODELS and not is_loaded(node):
@@ -63,10 +52,10 @@ class DbtFolder(Folder):
     @cached_property
     def _test_audits(self) -> tuple[Mapping[str, list[tuple[str, str]]], Mapping[str, str]]:
         """The audits that tests are: by the id of their model, and the texts of those of none alone by their path."""
-        by_model, apart = tests_by_model(self.project)
+        by_model, apart = node_texts.tests_by_model(self.project)
         audits = {id: self._audit_texts(tests, self.project.by_id[id]) for id, tests in by_model.items()}
         for node in self.nodes.values():
-            if constraints := [*constraint_texts(node)]:
+            if constraints := [*node_texts.constraint_texts(node)]:
                 audits[node.id] = [*audits.get(node.id, ()), *constraints]
         texts = {
             f"{test.path}#{test.name}": "\n".join(text for _, text in self._audit_texts([test], None)) for test in apart
@@ -74,11 +63,10 @@ class DbtFolder(Folder):
         return audits, {path: text for path, text in texts.items() if text}
 
     def _audit_texts(self, tests: Sequence[DbtNode], model: DbtNode | None) -> list[tuple[str, str]]:
-        """Return the audits that tests are translated to; note each test that cannot be translated."""
         audits: list[tuple[str, str]] = []
         for test in tests:
             try:
-                audits += audit_texts(test, model)
+                audits += node_texts.audit_texts(test, model)
             except ProjectError as error:
                 self._not_asked.append(f"{test.path}: the test `{test.name}` does not run: {error.message}")
         return audits
@@ -98,7 +86,6 @@ class DbtFolder(Folder):
         }
 
     def _own_text(self, path: str) -> str:
-        """Return the text of a file of dbt; '' if it is not in the project."""
         file = os.path.realpath(self.root / path)
         if not file.startswith(f"{self._real_root}{os.sep}") or not os.path.isfile(file):
             return ""
@@ -117,7 +104,7 @@ class DbtFolder(Folder):
     def count_tests(self, audits: Collection[str], tests: Collection[UnitTest]) -> tuple[int, int]:
         """Return how many tests of the project are among these audits, and how many it has, with unit tests."""
         own_count = sum(test.path.startswith(f"{OWN_TESTS}/") for test in tests)
-        names = [audit_name(node).lower() for node in self.project.nodes if node.type == "test"]
+        names = [node_texts.audit_name(node).lower() for node in self.project.nodes if node.type == "test"]
         opened = sum(name in audits or f"{name}_warns" in audits for name in names)
         return opened, len(names) + len(self.project.unit_tests) + own_count
 
@@ -139,10 +126,7 @@ class DbtFolder(Folder):
         return (*filter(None, [self._target_note]), *self._not_asked[:MOST_NOTES], *note_lines)
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
-        """Yield the paths of dbt's models for `models`, sources for `external_models`, and tests for `audits`.
-
-        Of mergeplan's own folders only those of the linter and of unit tests are read.
-        """
+        """Yield the paths of dbt's models, sources and tests as our own, and our own rules and unit tests."""
         if folder == "linter":
             yield from super().files(folder, ignore_patterns, *suffixes)
         elif ".sql" in suffixes and folder == "models":
@@ -174,9 +158,9 @@ class DbtFolder(Folder):
 
     def _path_text(self, name: str) -> str:
         if name == SOURCES:
-            return json.dumps([*external_texts(self.project)], indent=1)
+            return json.dumps([*node_texts.external_texts(self.project)], indent=1)
         if name == EXPOSURES:
-            return json.dumps([*exposure_texts(self.project)], indent=1)
+            return json.dumps([*node_texts.exposure_texts(self.project)], indent=1)
         if name in self._test_audits[1]:
             return self._test_audits[1][name]
         if name in self._unit_tests:
@@ -189,4 +173,4 @@ class DbtFolder(Folder):
         if node.error:
             message = f"dbt cannot compile `{node.table}`: {node.error.rstrip('.')}."
             raise ProjectError(message, place=Place(node.path, node.line))
-        return model_text(node, self._test_audits[0].get(node.id, ()))
+        return node_texts.model_text(node, self._test_audits[0].get(node.id, ()))

@@ -1,7 +1,4 @@
-"""Find the inputs of a dbt project: its files, the Python that has its dbt, and the profiles.yml that it would read.
-
-The module imports nothing heavy, for callers that only check if the inputs have changed.
-"""
+"""Find a dbt project's files, its Python and its profiles.yml, with cheap imports for those that only look."""
 
 import os
 import shutil
@@ -44,12 +41,9 @@ def project_files(root: Path) -> Iterator[str]:
 
 
 def lies_apart(root: Path, settings: Mapping[str, object]) -> bool:
-    """Return True if dbt may read files that are not among `project_files`.
-
-    A folder of dbt_project.yml may be outside or hidden, or its name a template; or a link to a folder is in or below
-    it.
-    """
-    folders = {folder for name, usual in PATHS.items() for folder in _list_texts(settings.get(name) or usual)}
+    """Return True if dbt may read files outside `project_files`: in other folders, hidden ones, or through links."""
+    values = [settings.get(name) or usual for name, usual in PATHS.items()]
+    folders = {str(folder) for value in values for folder in (value if isinstance(value, list) else [value])}
     tops = {folder.partition("/")[0] for folder in folders}
     if any(_is_apart(top) or top == "" or "{" in top for top in tops) or any(".." in folder for folder in folders):
         return True
@@ -59,10 +53,6 @@ def lies_apart(root: Path, settings: Mapping[str, object]) -> bool:
 def _is_apart(name: str) -> bool:
     """Return True for a folder of the root whose files are not read."""
     return name.startswith(".") or name in LEFT_OUT or name in UNREAD
-
-
-def _list_texts(value: object) -> list[str]:
-    return [str(word) for word in value] if isinstance(value, list) else [str(value)]
 
 
 def _has_link(folder: Path) -> bool:
@@ -87,10 +77,7 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_python(environment: Mapping[str, str]) -> str:
-    """Return the Python that has a dbt: the operator's choice, this one, or that of the `dbt` on the PATH.
-
-    Raise RequestError if there is none.
-    """
+    """Return the Python that has a dbt: the operator's, this one, or the PATH's; raise RequestError without one."""
     if chosen := environment.get(PYTHON):
         if not os.access(chosen, os.X_OK) or os.path.isdir(chosen):
             hint = "Name the Python of the environment that has dbt, by its whole path: /opt/dbt/bin/python."

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.limits import limit_resources
@@ -31,7 +30,9 @@ class NodeColumns:
         if wrong := next((upstream for upstream in above if upstream.error), None):
             raise ProjectError(f"It asks for the columns of `{node.table}`, and `{wrong.table}` cannot be compiled.")
         self._tables.take(project)
-        with limit_resources(partial(_too_much, node)):
+        with limit_resources(
+            lambda why: ProjectError(f"the query of `{node.table}` {why}.", place=Place(node.path, 1))
+        ):
             return self._known.find_columns(node.table)
 
 
@@ -62,7 +63,12 @@ class _Tables(Mapping[str, Model]):
 
     def __getitem__(self, table: str) -> Model:
         if table not in self._nodes:
-            return self._source_model(self._sources[table])
+            source = self._sources[table]
+            assert self._project is not None
+            columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
+            is_typed = columns and all(column.type for column in columns)
+            columns = columns if is_typed else self._source_columns(self._project, source.id)
+            return Model(source.table, Kind.EXTERNAL, "", 0, "", columns=columns)
         if table not in self._models:
             node = self._nodes[table]
             self._models[table] = node, _node_model(node, self._defaults)
@@ -73,14 +79,6 @@ class _Tables(Mapping[str, Model]):
 
     def __len__(self) -> int:
         return len({**self._sources, **self._nodes})
-
-    def _source_model(self, source: DbtSource) -> Model:
-        """Return a source, with the columns of its YAML if they have types, as in a plan; otherwise those of Spark."""
-        assert self._project is not None
-        columns = tuple(Column(column.name.lower(), column.type) for column in source.columns)
-        is_typed = columns and all(column.type for column in columns)
-        columns = columns if is_typed else self._source_columns(self._project, source.id)
-        return Model(source.table, Kind.EXTERNAL, "", 0, "", columns=columns)
 
 
 def find_ancestors(project: DbtProject, id: str) -> set[str]:
@@ -95,7 +93,6 @@ def find_ancestors(project: DbtProject, id: str) -> set[str]:
 
 
 def _node_model(node: DbtNode, defaults: Defaults) -> Model:
-    """Return a node as a model, as far as its columns depend on it; raise ProjectError."""
     if node.type == "seed":
         columns = tuple(Column(name.lower(), kind) for name, kind in node.types)
         return Model(node.table, Kind.SEED, "", 0, "", columns=columns)
@@ -103,7 +100,3 @@ def _node_model(node: DbtNode, defaults: Defaults) -> Model:
     model, _ = parse_model(model_text(first_run), node.path, defaults)
     assert model is not None  # no text of ours says `enabled false`
     return model
-
-
-def _too_much(node: DbtNode, why: str) -> ProjectError:
-    return ProjectError(f"the query of `{node.table}` {why}.", place=Place(node.path, 1))

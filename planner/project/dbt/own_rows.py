@@ -84,7 +84,9 @@ class OwnRows:
         if model is None:
             return None
         if node.type == "seed":
-            return NodeQuery(render_seed(self._root, model), True) if is_new or _is_other_seed(model, old) else None
+            assert model.seed is not None
+            is_edited = old is not None and (old.seed is None or old.seed.digest != model.seed.digest)
+            return NodeQuery(render_seed(self._root, model), True) if is_new or is_edited else None
         above = {project.by_id[id].table for id in node.depends_on if id in project.by_id}
         queries = self._find_queries(project, above, is_there)
         is_edited = old is not None and not is_alike(model.written.text, old.written.text)
@@ -105,11 +107,6 @@ class OwnRows:
 
 def _put_queries(text: str, queries: Mapping[str, NodeQuery]) -> str:
     return text_over(text, {table: f"({query.text})" for table, query in queries.items()}, {}, {}) if queries else text
-
-
-def _is_other_seed(model: Model, old: Model | None) -> bool:
-    assert model.seed is not None
-    return old is not None and (old.seed is None or old.seed.digest != model.seed.digest)
 
 
 def render_seed(root: Path, model: Model) -> str:

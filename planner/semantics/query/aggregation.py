@@ -138,7 +138,8 @@ def group_keys(
         return keys, None
     if any(isinstance(field, exp.Alias) for row in group.find_all(exp.Tuple) for field in row.expressions):
         raise Opaque("a struct in a grouping set")  # `(a AS b, c)` is no list of keys
-    if _has_key_behind_set(group) and any(not number.expressions for number in node.find_all(exp.GroupingId)):
+    are_sets = [isinstance(expression, _SETS) for expression in group.expressions]
+    if are_sets != sorted(are_sets) and any(not number.expressions for number in node.find_all(exp.GroupingId)):
         raise Opaque("GROUPING_ID() of keys behind a grouping set")  # it numbers them in the order of the text
     if any(map(is_constant, keys)):
         raise Opaque("a constant in a grouping of several sets")
@@ -158,11 +159,9 @@ def group_keys(
 def _grouping_set(reader: Reader, node: exp.Expr, scope: Scope) -> Value:
     if isinstance(node, (*_SETS, exp.Tuple)):
         members = [_grouping_set(reader, member, scope) for member in node.expressions]
-        return (
-            Term("Tuple", tuple(members))
-            if isinstance(node, exp.Tuple)
-            else _expand_grouping_sets(type(node).__name__, members)
-        )
+        if isinstance(node, exp.Tuple):
+            return Term("Tuple", tuple(members))
+        return _expand_grouping_sets(type(node).__name__, members)
     if isinstance(node, exp.Paren):
         return Term("Tuple", (_grouping_set(reader, node.this, scope),))
     return reader.value(node, scope)
@@ -215,11 +214,6 @@ def _set_members(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, (*_SETS, exp.Tuple)):
         return [member for child in node.expressions for member in _set_members(child)]
     return _set_members(node.this) if isinstance(node, exp.Paren) else [node]
-
-
-def _has_key_behind_set(group: exp.Expr) -> bool:
-    are_sets = [isinstance(expression, _SETS) for expression in group.expressions]
-    return are_sets != sorted(are_sets)
 
 
 def _is_ordinal(literal: exp.Literal) -> bool:

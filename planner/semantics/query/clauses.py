@@ -17,8 +17,14 @@ def clause_digests(relation: Relation) -> Mapping[str, str]:
         inside = digests.inside(block, {})
         where = digests.hash_texts(*sorted(digests.part(value, inside) for value in block.where))
         if isinstance(source, Group):
-            name = "DISTINCT" if _is_distinct(relation, source) else "GROUP BY"
-            digests_by_clause |= {name: _digest_keys(digests, source), "HAVING": where if block.where else ""}
+            name = "DISTINCT" if len(source.keys) == len(relation.columns) and source.sets is None else "GROUP BY"
+            names = digests.inside(source.block, {})
+            set_digest = digests.part(source.sets, names) if source.sets else ""
+            key_digests = sorted({digests.part(key, names) for key in source.keys if not is_constant(key)})
+            digests_by_clause |= {
+                name: digests.hash_texts(str(bool(source.keys)), set_digest, *key_digests),
+                "HAVING": where if block.where else "",
+            }
             block = source.block
         elif isinstance(source, Limit):
             digests_by_clause["LIMIT"] = digests.hash_texts(*(digests.part(count, {}) for count in source.count))
@@ -37,22 +43,10 @@ def _digest_from_clause(digests: Digests, block: Block) -> dict[str, str]:
     tables = sorted(source.rows(digests, inside) for source in block.sources)
     steps = sorted(step.source.rows(digests, inside) for step in block.steps)
     where = sorted({digests.part(value, inside) for value in block.where})
-    joined = (
-        len(block.sources) > 1
-    )  # an inner join's ON is a filter like WHERE, and the algebra does not distinguish them
+    # an inner join's ON is a filter like WHERE, and the algebra does not distinguish them
+    joined = len(block.sources) > 1
     return {
         "FROM": digests.hash_texts(*tables),
         "LEFT JOIN or LATERAL": digests.hash_texts(*steps) if steps else "",
         "ON or WHERE" if joined else "WHERE": digests.hash_texts(*where) if where else "",
     }
-
-
-def _digest_keys(digests: Digests, group: Group) -> str:
-    inside = digests.inside(group.block, {})
-    sets = digests.part(group.sets, inside) if group.sets else ""
-    keys = sorted({digests.part(key, inside) for key in group.keys if not is_constant(key)})
-    return digests.hash_texts(str(bool(group.keys)), sets, *keys)
-
-
-def _is_distinct(relation: Relation, group: Group) -> bool:
-    return len(group.keys) == len(relation.columns) and group.sets is None

@@ -23,11 +23,9 @@ _EXPLODING = {  # name -> the operation, and whether it has a column with positi
 def read_generator(
     reader: Reader, output: exp.Expr, scope: Scope, block: Block, lift: Grouping | None
 ) -> tuple[Block, dict[str, Value]]:
-    names = (
-        [alias.name.lower() for alias in output.expressions]
-        if isinstance(output, exp.Aliases)
-        else [output.alias_or_name.lower()]
-    )
+    names = [output.alias_or_name.lower()]
+    if isinstance(output, exp.Aliases):
+        names = [alias.name.lower() for alias in output.expressions]
     call, columns = call_of(reader, output.this, scope, names)
     if lift:
         call = as_value(lift.lift_value(call)) if call else None
@@ -71,14 +69,8 @@ def apply_generator(
 
 
 def without_volatility(value: Value) -> Value:
-    """Return the value as if it were deterministic.
-
-    An unknown function is assumed to make the same number of rows each time.
-    """
+    """Return the value as deterministic; an unknown function is assumed to make the same number of rows each time."""
     if isinstance(value, Term):
-        return replace(
-            value,
-            parts=tuple(without_volatility(p) if isinstance(p, (Term, Ref)) else p for p in value.parts),
-            own_volatile=False,
-        )
+        parts = tuple(without_volatility(p) if isinstance(p, (Term, Ref)) else p for p in value.parts)
+        return replace(value, parts=parts, own_volatile=False)
     return value

@@ -30,20 +30,15 @@ class FromClause(ABC):
 
     def __post_init__(self) -> None:
         self._ctes = With()
-        self._reader = Reader(self._read_subquery, self.lower)
-
-    def _read_subquery(self, node: exp.Expr, scope: Scope) -> Relation:
-        return self._translate_query(node, self._ctes, scope)
+        self._reader = Reader(lambda node, scope: self._translate_query(node, self._ctes, scope), self.lower)
 
     @abstractmethod
     def _translate_query(self, node: exp.Expr, ctes: With, outer: Scope | None) -> Relation:
         """Return the relation of a query, with these CTEs in scope."""
 
     def _read_from(self, node: exp.Select, outer: Scope | None) -> tuple[Block, Scope]:
-        block, scope = (
-            Block(),
-            Scope(outer=outer, provenance=RowProvenance(node, self._ctes, outer.provenance if outer else None)),
-        )
+        block = Block()
+        scope = Scope(outer=outer, provenance=RowProvenance(node, self._ctes, outer.provenance if outer else None))
         clause = node.args.get("from_")
         if clause is not None:
             alias, relation = self._read_item(clause.this, scope)

@@ -15,7 +15,11 @@ _NATURAL = "natural"
 
 def qualify_query(tree: exp.Expr, schemas: Mapping[str, tuple[str, ...] | None]) -> exp.Expr:
     """Return a copy of a normalized query with the table of each name; raise SqlglotError for an unknown one."""
-    qualified = qualify(tree.copy(), dialect="spark", schema=_nest_schemas(schemas), identify=True)
+    nested: dict[str, dict[str, dict[str, str]]] = {}
+    for name, columns in schemas.items():
+        schema, table = name.rsplit(".", 1)
+        nested.setdefault(schema, {})[table] = dict.fromkeys(columns or (), "string")
+    qualified = qualify(tree.copy(), dialect="spark", schema=dict(nested), identify=True)
     selects = (select for select in qualified.find_all(exp.Select) if {USING, STARRED} <= select.meta.keys())
     if not all(map(_has_order_of_spark, selects)):
         qualified.meta[MISREAD] = True
@@ -66,11 +70,3 @@ def _has_order_of_spark(select: exp.Select) -> bool:
         if len(leading) > 1 or any(using != names[: len(using)] for using in leading):
             return False
     return True
-
-
-def _nest_schemas(schemas: Mapping[str, tuple[str, ...] | None]) -> dict[str, object]:
-    nested: dict[str, dict[str, dict[str, str]]] = {}
-    for name, columns in schemas.items():
-        schema, table = name.rsplit(".", 1)
-        nested.setdefault(schema, {})[table] = dict.fromkeys(columns or (), "string")
-    return dict(nested)

@@ -48,7 +48,16 @@ class Query(FromClause):
         # A CTE is expanded with the CTEs of the place where it was defined, not of where it is used.
         outer_ctes, self._ctes = self._ctes, self._read_ctes(node, ctes)
         try:
-            return self._translate_node(node, outer)
+            match node:
+                case exp.Subquery():
+                    if set(clause_keys(node)) - {"this", "with_", "alias"}:
+                        raise Opaque("a subquery with clauses of its own")
+                    return self._translate_query(node.this, self._ctes, outer)
+                case exp.Select():
+                    return self._translate_select(node, outer)
+                case exp.SetOperation():
+                    return self._set_operation(node, outer)
+            raise Opaque(f"{node.key.upper()} in place of a query")
         finally:
             self._ctes = outer_ctes
 
@@ -63,18 +72,6 @@ class Query(FromClause):
                 raise Opaque("a CTE that renames its columns")
             ctes = With({**ctes.queries, cte.alias.lower(): (cte.this, ctes)})
         return ctes
-
-    def _translate_node(self, node: exp.Expr, outer: Scope | None) -> Relation:
-        match node:
-            case exp.Subquery():
-                if set(clause_keys(node)) - {"this", "with_", "alias"}:
-                    raise Opaque("a subquery with clauses of its own")
-                return self._translate_query(node.this, self._ctes, outer)
-            case exp.Select():
-                return self._translate_select(node, outer)
-            case exp.SetOperation():
-                return self._set_operation(node, outer)
-        raise Opaque(f"{node.key.upper()} in place of a query")
 
     def _translate_select(self, node: exp.Select, outer: Scope | None) -> Relation:
         if odd := set(clause_keys(node)) - _KNOWN_CLAUSES:
@@ -109,10 +106,7 @@ class Query(FromClause):
         return relation
 
     def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
-        """Return the relation of a `SELECT *` over columns without known names (PIVOT), or None without a star.
-
-        Such a star remains after qualification. Raise Opaque for other stars.
-        """
+        """Return the relation of a `SELECT *` over unnamed columns (PIVOT), or None; raise Opaque for other stars."""
         if not any(isinstance(output, exp.Star) or output.is_star for output in node.selects):
             return None
         if len(node.selects) > 1 or len(scope.tables) > 1 or set(clause_keys(node)) - {"expressions", "from_"}:
@@ -204,7 +198,11 @@ class Query(FromClause):
             elif isinstance(key.this, exp.Literal):
                 raise Opaque("ORDER BY a number")
             elif isinstance(key.this, exp.Var):
-                values += [_order_term(key, value) for value in _list_all_outputs(node, scope, outputs)]
+                # a column that is called `all` takes precedence over ORDER BY ALL
+                names = {*outputs, *(name for columns in scope.tables.values() for name in columns)}
+                if "all" in names or len(outputs) < len(node.selects if isinstance(node, exp.Query) else ()):
+                    raise Opaque("ORDER BY ALL beside a column `all` or a generator")
+                values += [_order_term(key, value) for value in outputs.values()]
                 continue
             else:
                 value = self._reader.value(key.this, scope, windows)
@@ -242,14 +240,6 @@ class Query(FromClause):
 
 def _order_term(key: exp.Expr, value: Value) -> Value:
     return Term("ordered", (str(bool(key.args.get("desc"))), str(key.args.get("nulls_first")), value))
-
-
-def _list_all_outputs(node: exp.Expr, scope: Scope, outputs: Mapping[str, Value]) -> list[Value]:
-    # a column that is called `all` takes precedence over ORDER BY ALL
-    names = {*outputs, *(name for columns in scope.tables.values() for name in columns)}
-    if "all" in names or len(outputs) < len(node.selects if isinstance(node, exp.Query) else ()):
-        raise Opaque("ORDER BY ALL beside a column `all` or a generator")
-    return list(outputs.values())
 
 
 def _require_provenance(scope: Scope) -> RowProvenance:

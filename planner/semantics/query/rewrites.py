@@ -57,7 +57,12 @@ def filter_predicates(value: Value) -> list[Value]:
 def _as_filter(value: Value) -> Value:
     """Return `x IN (SELECT y ...)` as EXISTS with y = x: in a filter, NULL and FALSE both exclude the row."""
     if isinstance(value, Term) and value.op in ("EQ", "NEQ", "NullSafeEQ"):
-        return _truth_test(value)
+        # `b` for `b = TRUE`, and `NOT b` for `b = FALSE`: in a filter, NULL excludes the row either way
+        for truth, operand in (_value_parts(value), _value_parts(value)[::-1]):
+            if truth in (TRUE, FALSE) and operand not in (TRUE, FALSE):
+                is_positive = (truth is TRUE) is (value.op != "NEQ")
+                return operand if is_positive else build_negation(operand) if value.op != "NullSafeEQ" else value
+        return value
     if not _is_operation(value, "in query"):
         return value
     assert isinstance(value, Term)
@@ -73,20 +78,8 @@ def _as_filter(value: Value) -> Value:
     return build_exists(query.block.add_predicates([build_comparison("EQ", column, this)]))
 
 
-def _truth_test(value: Term) -> Value:
-    """Return `b` for `b = TRUE`, and `NOT b` for `b = FALSE`: in a filter, NULL excludes the row either way."""
-    for truth, operand in (_value_parts(value), _value_parts(value)[::-1]):
-        if truth in (TRUE, FALSE) and operand not in (TRUE, FALSE):
-            is_positive = (truth is TRUE) is (value.op != "NEQ")
-            return operand if is_positive else build_negation(operand) if value.op != "NullSafeEQ" else value
-    return value
-
-
 def build_membership(this: Value, listed: Sequence[Value]) -> Value:
-    """Return IN over literals of one type as OR of equalities, if the other side has a plain type.
-
-    With decimals, or literals of several types, IN compares in a common type of all.
-    """
+    """Return IN over literals of one plain type as OR of equalities; others are compared in a common type of all."""
     ops = {literal.op if isinstance(literal, Term) else "" for literal in listed}
     if ops in ({"int"}, {"text"}) and type_of(this) in PLAIN:
         return build_disjunction([build_comparison("EQ", this, literal) for literal in listed])
@@ -246,11 +239,9 @@ def ungroup_predicate(group: Group, predicate: Value) -> Value | None:
     one, two = sides
     assert isinstance(one, (Term, Ref))
     assert isinstance(two, (Term, Ref))
-    return (
-        None
-        if any(not isinstance(s, str) and group in s.free for s in sides if s is not keys[0])
-        else build_comparison("EQ", one, two)
-    )
+    if any(not isinstance(s, str) and group in s.free for s in sides if s is not keys[0]):
+        return None
+    return build_comparison("EQ", one, two)
 
 
 def _value_parts(value: Value) -> list[Value]:

@@ -8,7 +8,7 @@ Layout, comments, capitals, and the names of aliases and CTEs do not matter.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -278,17 +278,13 @@ def _collect_tables(node: exp.Expr, outer: _Named | None) -> _Named:
     if not isinstance(node, exp.Select):
         return _Named({}, outer)
     tables: dict[str, tuple[int, tuple[str, ...] | None]] = {}
-    for index, item in enumerate(_list_items(node)):
+    clause = node.args.get("from_")
+    items = [clause.this] if clause else []
+    items += [*(join.this for join in node.args.get("joins") or ()), *(node.args.get("laterals") or ())]
+    for index, item in enumerate(items):
         pivots = item.args.get("pivots") or [item]
         tables.setdefault((pivots[-1].alias or item.alias_or_name).lower(), (index, _item_columns(item)))
     return _Named(tables, outer)
-
-
-def _list_items(select: exp.Select) -> Iterator[exp.Expr]:
-    if clause := select.args.get("from_"):
-        yield clause.this
-    yield from (join.this for join in select.args.get("joins") or ())
-    yield from select.args.get("laterals") or ()
 
 
 def _item_columns(item: exp.Expr) -> tuple[str, ...] | None:

@@ -68,18 +68,14 @@ def _as_set(relation: Relation) -> Relation:
 
 
 def _union_branches(relation: Relation) -> tuple[Relation, ...]:
-    block = relation.block
+    block, columns = relation.block, relation.columns
     if block.is_plain and isinstance(block.sources[0], Union):
         union = block.sources[0]
-        if [_union_position(value, union) for value in relation.columns.values()] == [
-            str(index) for index in range(len(relation.columns))
-        ] and len(relation.columns) == len(union.branches[0].columns):
+        inner = [value.inner if isinstance(value, Ref) and value.source is union else "" for value in columns.values()]
+        is_whole = len(columns) == len(union.branches[0].columns)
+        if is_whole and [str(part) for part in inner] == [str(index) for index in range(len(columns))]:
             return union.branches
     return (relation,)
-
-
-def _union_position(value: Value, union: Union) -> str | None:
-    return str(value.inner) if isinstance(value, Ref) and value.source is union else None
 
 
 def _same_constant(values: list[Value]) -> bool:
@@ -103,11 +99,8 @@ def push_filter(block: Block, scope: Scope) -> tuple[Block, Scope]:
     branches = []
     for branch in union.branches:
         where = [_move_to_branch(predicate, union, branch) for predicate in block.where]
-        branches.append(
-            replace(
-                branch, block=branch.block.add_predicates([predicate for predicate in where if predicate is not None])
-            )
-        )
+        predicates = [predicate for predicate in where if predicate is not None]
+        branches.append(replace(branch, block=branch.block.add_predicates(predicates)))
         if None in where:
             return block, scope
     # A source is immutable and compared by identity, so every column has to be moved to the new union.

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from mergeplan.planner.semantics import types as value_types
 from mergeplan.planner.semantics.query.algebra import (
     NOTHING,
     ROW,
@@ -19,15 +20,6 @@ from mergeplan.planner.semantics.query.algebra import (
 )
 from mergeplan.planner.semantics.query.row_order import RowProvenance
 from mergeplan.planner.semantics.result_types import common_type, is_null
-from mergeplan.planner.semantics.types import (
-    are_of_one_type,
-    explicit_type,
-    is_collated,
-    is_collation,
-    is_padded,
-    normalize_type,
-    type_of,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +50,10 @@ class TableSource(Source):
 
     def explicit_column_type(self, name: Part) -> str | None:
         column_type = self.column_type(name) if name in self.stated else None
-        return normalize_type(column_type) if column_type else None
+        return value_types.normalize_type(column_type) if column_type else None
 
     def column_collated(self, inner: Part) -> bool:
-        return is_collation(self.column_type(inner))
+        return value_types.is_collation(self.column_type(inner))
 
     def rows(self, digests: Digesting, names: Names) -> str:
         return digests.table_rows(self.name)
@@ -82,14 +74,14 @@ class _Over(Source):
         return (self.block,)
 
     def column_collated(self, inner: Part) -> bool:
-        return is_collated(inner)
+        return value_types.is_collated(inner)
 
     @property
     def inner_sources(self) -> frozenset[Source]:
         return frozenset(self.block.all_sources)
 
     def column_type(self, inner: Part) -> str | None:
-        return type_of(inner)
+        return value_types.type_of(inner)
 
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
         return digests.part(inner, digests.inside(self.block, names))
@@ -101,15 +93,15 @@ class Sealed(_Over):
 
     @cached_property
     def finds_at_most_one(self) -> bool:
-        """True for groups whose keys are all compared with outer values of the same type.
-
-        The types must be equal because '1' and '01' both equal 1.
-        """
+        """True for groups whose keys are compared with outer values of the same type: '1' and '01' both equal 1."""
         group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
         if not isinstance(group, Group) or group.sets:
             return False
         equated = [
-            side for value in self.block.where if _is_of_one_type(value) for side in _equality_keys(group, value)
+            side
+            for value in self.block.where
+            if isinstance(value, Term) and value_types.are_of_one_type(value.parts)
+            for side in _equality_keys(group, value)
         ]
         return all(is_constant(key) or any(key is key_part for key_part in equated) for key in group.keys)
 
@@ -143,13 +135,13 @@ class Group(_Over):
         if not _is_key(inner):
             return value
         # Not the value itself: a key is one of several equal values (-0.0 becomes 0.0), and NULL in a subtotal.
-        if not is_collated(inner):
+        if not value_types.is_collated(inner):
             return digests.hash_texts("key", value)
         assert self.provenance is not None
         return digests.hash_texts("key", value, digests.part(self.provenance.rows_trace, {}))
 
     def column_volatile(self, inner: Part) -> bool:
-        return super().column_volatile(inner) or (_is_key(inner) and is_collated(inner))
+        return super().column_volatile(inner) or (_is_key(inner) and value_types.is_collated(inner))
 
     def rows(self, digests: Digesting, names: Names) -> str:
         inside = digests.inside(self.block, names)
@@ -212,7 +204,7 @@ class Generated(Source):
         return self.call.volatile or super().column_volatile(inner)
 
     def column_collated(self, inner: Part) -> bool:
-        return is_collated(self.call) or is_collated(inner)
+        return value_types.is_collated(self.call) or value_types.is_collated(inner)
 
     def free_of(self, inner: Part) -> frozenset[Source]:
         return NOTHING if isinstance(inner, str) else inner.free
@@ -226,10 +218,7 @@ class Generated(Source):
 
 @dataclass(frozen=True, eq=False)
 class Values(Source):
-    """The rows of VALUES: their number, and the values of each column.
-
-    The values are in an order that does not depend on how they are written.
-    """
+    """The rows of VALUES: their number, and each column's values in an order that does not depend on the text."""
 
     table: tuple[tuple[Value, ...], ...]
 
@@ -245,20 +234,17 @@ class Values(Source):
 
     def explicit_column_type(self, name: Part) -> str | None:
         cells = [row[int(str(name))] for row in self.table]
-        return common_type({explicit_type(cell) for cell in cells if not is_null(cell)})
+        return common_type({value_types.explicit_type(cell) for cell in cells if not is_null(cell)})
 
     def column_collated(self, inner: Part) -> bool:
-        return any(is_collated(row[int(str(inner))]) for row in self.table)
+        return any(value_types.is_collated(row[int(str(inner))]) for row in self.table)
 
     @property
     def volatile(self) -> bool:
         return False
 
     def _sort_rows(self, digests: Digesting, names: Names) -> list[tuple[str, ...]]:
-        """Return the rows, sorted by the first column with unique values, or else by all columns.
-
-        An edit of another column then does not reorder the rows, so that it changes the digest of that column only.
-        """
+        """Return the rows by the first unique column, or else by all, so that an edit of another reorders no rows."""
         rows = [tuple(digests.part(value, names) for value in row) for row in self.table]
         columns = list(zip(*rows, strict=True))
         key = next((i for i, cells in enumerate(columns) if len(set(cells)) == len(rows)), None)
@@ -301,10 +287,10 @@ class Full(Source):
         return digests.around(names) | dict(zip(sides, ("one", "other"), strict=True))
 
     def column_type(self, inner: Part) -> str | None:
-        return type_of(inner)
+        return value_types.type_of(inner)
 
     def column_collated(self, inner: Part) -> bool:
-        return is_collated(inner)
+        return value_types.is_collated(inner)
 
     def rows(self, digests: Digesting, names: Names) -> str:
         on = sorted({digests.part(value, self._names_inside(digests, names)) for value in self.on})
@@ -332,7 +318,7 @@ class Union(Source):
         return sum(column_at(branch, name).size for branch in self.branches)
 
     def column_collated(self, inner: Part) -> bool:
-        return any(is_collated(column_at(branch, inner)) for branch in self.branches)
+        return any(value_types.is_collated(column_at(branch, inner)) for branch in self.branches)
 
     def column_type(self, inner: Part) -> str | None:
         return self._column_types[int(str(inner))]
@@ -343,11 +329,11 @@ class Union(Source):
     # Cached: a union of unions would compute the innermost one again at each level.
     @cached_property
     def _column_types(self) -> list[str | None]:
-        return self._merge_types(type_of)
+        return self._merge_types(value_types.type_of)
 
     @cached_property
     def _explicit_types(self) -> list[str | None]:
-        return self._merge_types(explicit_type)
+        return self._merge_types(value_types.explicit_type)
 
     def _merge_types(self, read: Callable[[Part], str | None]) -> list[str | None]:
         columns = zip(*(branch.columns.values() for branch in self.branches), strict=True)
@@ -407,18 +393,15 @@ class Compound(Source):
         return self.own_volatile or super().volatile
 
     def column_collated(self, inner: Part) -> bool:
-        return any(map(is_collated, self.relations))
+        return any(map(value_types.is_collated, self.relations))
 
     def rows(self, digests: Digesting, names: Names) -> str:
         wholes = []
         for relation in self.relations:
             # The outputs of set operations have the names of the first query; those of PIVOT contain column names.
             titles = relation.columns if self.op not in ("EXCEPT", "INTERSECT", "EXCEPT ALL", "INTERSECT ALL") else ()
-            wholes.append(
-                digests.hash_texts(
-                    digests.block(relation.block, names), *columns_of(relation, digests, names), "named", *titles
-                )
-            )
+            block, columns = digests.block(relation.block, names), columns_of(relation, digests, names)
+            wholes.append(digests.hash_texts(block, *columns, "named", *titles))
         arguments = [digests.part(value, self._names_inside(digests, names)) for value in self.arguments]
         if self.op.startswith("INTERSECT"):  # commutative, unlike EXCEPT
             wholes.sort()
@@ -446,17 +429,13 @@ def _counts_first(values: Sequence[Value]) -> bool:
     That one names the fields of structs, which have no other type beside them. Its CHAR(n) decides how the column is
     compared.
     """
-    types = {type_of(value) for value in values}
+    types = {value_types.type_of(value) for value in values}
     has_fields = all(type_ is None or "<" in type_ for type_ in types)
-    return has_fields or (len(types) > 1 and any(map(is_padded, values)))
+    return has_fields or (len(types) > 1 and any(map(value_types.is_padded, values)))
 
 
 def _is_key(inner: Part) -> bool:
     return not (isinstance(inner, Term) and inner.op == "aggregate") and inner is not ROW
-
-
-def _is_of_one_type(predicate: Value) -> bool:
-    return isinstance(predicate, Term) and are_of_one_type(predicate.parts)
 
 
 def _equality_keys(group: Group, predicate: Value) -> list[Part]:

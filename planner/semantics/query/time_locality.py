@@ -62,10 +62,7 @@ def depends_on_batch(relation: Relation, time_column: str, *, short: bool) -> bo
 
 
 def time_dependence(relation: Relation, time_column: str, *, short: bool) -> TimeDependence:
-    """Return the parts of a query that depend on the length of the intervals of a table.
-
-    `time_column` is that of the table, or '' if it has none. Intervals of less than a day are `short`.
-    """
+    """Return what depends on the length of a table's intervals; those of less than a day are `short`."""
     if not has_dates(relation):
         return TimeDependence()  # without dates, every batch reads all rows
     block = relation.block
@@ -105,17 +102,12 @@ def _union_dependence(relation: Relation, union: Union, time_column: str, short:
             return TimeDependence(rows=True)
         named = Relation(branch.block, dict(zip(names, branch.columns.values(), strict=True)))
         dependences.append(time_dependence(named, time_column, short=short))
-    return TimeDependence(
-        frozenset[str]().union(*(dependence.outputs for dependence in dependences)),
-        any(dependence.rows for dependence in dependences),
-    )
+    outputs = frozenset[str]().union(*(dependence.outputs for dependence in dependences))
+    return TimeDependence(outputs, any(dependence.rows for dependence in dependences))
 
 
 def _find_day_column(block: Block, short: bool, time: Value | None) -> _Time | None:
-    """Return the only column that is filtered by dates, or None if dates are used elsewhere or for two columns.
-
-    `time` is the time column of the table, whose format says that its texts are days. Other texts may be times.
-    """
+    """Return the only column that dates filter, or None; texts are days only in the table's column `time`."""
     columns: dict[tuple[int, str], Ref] = {}
     for value in block.where:
         if not has_dates(value):
@@ -146,7 +138,10 @@ def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end"), *, s
             continue
         prefix, _, suffix = str(date.parts[0]).partition("_")
         if prefix == side and isinstance(column, Ref) and isinstance(column.source, TableSource):
-            return column if _is_exact(column, suffix, short=short) else None
+            # each value must be in one interval; intervals of less than a day share its days
+            type_ = _text_type(column)
+            is_of_days = suffix in ("date", "ds") or type_ == "date"
+            return column if suffix in _EXACT.get(type_, ()) and not (short and is_of_days) else None
     return None
 
 
@@ -161,16 +156,8 @@ def _may_be_times(predicate: Value, column: Ref, time: Part | None) -> bool:
 
 
 def _text_type(column: Ref) -> str | None:
-    """Return the type of a column, 'string' for each kind of text."""
     type_ = type_of(column)
     return "string" if type_ is not None and type_.startswith(("char(", "varchar(")) else type_
-
-
-def _is_exact(column: Ref, suffix: str, *, short: bool) -> bool:
-    """Return True if each value of the column is in one interval; intervals of less than a day share its days."""
-    type_ = _text_type(column)
-    is_of_days = suffix in ("date", "ds") or type_ == "date"
-    return suffix in _EXACT.get(type_, ()) and not (short and is_of_days)
 
 
 def _is_day(value: Part, day: _Time) -> bool:
@@ -286,11 +273,8 @@ def _list_inner_uses(part: Part) -> Iterator[tuple[str, frozenset[str]]]:
     elif isinstance(part, Term):
         window_block = part.parts[-1] if part.op == "window" else None
         if isinstance(window_block, Block):  # a window looks at rows of the block around it, before later filters
-            yield from (
-                (table.name, _interval_columns(window_block, table))
-                for table in window_block.sources
-                if isinstance(table, TableSource)
-            )
+            tables = (table for table in window_block.sources if isinstance(table, TableSource))
+            yield from ((table.name, _interval_columns(window_block, table)) for table in tables)
         for inner in part.parts:
             yield from _list_inner_uses(inner) if inner is not window_block else ()
 

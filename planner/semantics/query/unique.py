@@ -32,9 +32,8 @@ def mark_deterministic_window(window: Term, block: Block) -> Term:
     values = [*_value_parts(partition), *(_sort_value(key) for key in _value_parts(order))]
     if not _tells_apart(block, values):
         return window
-    return replace(
-        window, parts=(_deterministic_function(function), partition, order, _deterministic_frame(frame), *further_parts)
-    )
+    frame = _without_way(frame) if _is_term(frame, "WindowSpec") else frame
+    return replace(window, parts=(_deterministic_function(function), partition, order, frame, *further_parts))
 
 
 def mark_deterministic_aggregate(aggregate: Term, group: Group) -> Term:
@@ -74,7 +73,19 @@ def _block_keys(block: Block, *, audited: bool) -> list[_Key]:
     """
     sources: list[Source] = [*block.sources, *(step.source for step in block.steps if not step.is_lookup)]
     units: list[list[_Key]] = []
-    for covered, key in _first_row_keys(block):
+    # `ROW_NUMBER() OVER (PARTITION BY k ...) = 1`: `k` identifies the rows of these sources
+    firsts = []
+    for predicate in block.where:
+        if not isinstance(predicate, Term) or predicate.op != "EQ":
+            continue
+        for window, number in (predicate.parts, predicate.parts[::-1]):
+            is_number = _is_term(number, "int") or (_is_term(number, "constant") and _is_term(number.parts[0], "int"))
+            if not _is_term(window, "window") or not is_number:
+                continue
+            function, partition, *_, over = window.parts
+            if _is_term(function, "window function") and function.parts[0] == "RowNumber" and isinstance(over, Block):
+                firsts.append((over.all_sources, tuple(_value_parts(partition))))
+    for covered, key in firsts:
         if all(any(source is candidate for candidate in sources) for source in covered):
             sources = [candidate for candidate in sources if not any(candidate is source for source in covered)]
             units.append([key, *_combine_keys([_source_keys(part, audited=audited) for part in covered])])
@@ -98,21 +109,6 @@ def _source_keys(source: Source, *, audited: bool) -> list[_Key]:
     return []  # of FULL JOIN, both sides may be NULL in two rows; of others nothing is known
 
 
-def _first_row_keys(block: Block) -> list[tuple[tuple[Source, ...], _Key]]:
-    """Return the sources of each `ROW_NUMBER() OVER (PARTITION BY k ...) = 1`, with `k`, which identifies rows."""
-    firsts = []
-    for predicate in block.where:
-        if not isinstance(predicate, Term) or predicate.op != "EQ":
-            continue
-        for window, number in (predicate.parts, predicate.parts[::-1]):
-            if not _is_term(window, "window") or not _is_number(number):
-                continue
-            function, partition, *_, over = window.parts
-            if _is_term(function, "window function") and function.parts[0] == "RowNumber" and isinstance(over, Block):
-                firsts.append((over.all_sources, tuple(_value_parts(partition))))
-    return firsts
-
-
 def _sort_value(ordered: Value) -> Value:
     if not isinstance(ordered, Term) or ordered.op != "Ordered" or "this" not in ordered.parts:
         return ordered
@@ -130,10 +126,6 @@ def _deterministic_function(function: Part) -> Part:
     return function
 
 
-def _deterministic_frame(frame: Part) -> Part:
-    return _without_way(frame) if _is_term(frame, "WindowSpec") else frame
-
-
 def _without_way(term: Term) -> Term:
     parts = tuple(part for part in term.parts if not _is_term(part, "way"))
     return replace(term, parts=parts, own_volatile=False)
@@ -148,10 +140,6 @@ def _is_same_value(one: Part, two: Part) -> bool:
     if isinstance(one, Ref) and isinstance(two, Ref):
         return one.source is two.source and _is_same_value(one.inner, two.inner)
     return one == two if isinstance(one, str) else one is two
-
-
-def _is_number(part: Part) -> bool:
-    return _is_term(part, "int") or (_is_term(part, "constant") and _is_term(part.parts[0], "int"))
 
 
 def _value_parts(part: Part) -> list[Value]:

@@ -71,8 +71,11 @@ def _translate_subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
     (key,) = node.expressions
     if isinstance(key, exp.Slice):
         return _translate_slice(dialect, node.this, key.this, key.args.get("expression"), key.args.get("step"))
+    if node.args.get("offset") is not None and dialect != "bigquery":
+        return None  # `ELEMENT_AT`
     if node.args.get("offset") is not None:
-        return _subscript_by_offset(node) if dialect == "bigquery" else None  # `ELEMENT_AT`
+        index = _minus_one(key) if node.args["offset"] == 1 else key
+        return _build_call("GET", node.this, index) if node.args.get("safe") else _build_bracket(node.this, index)
     if key.is_string or node.this.is_type(exp.DType.MAP):
         return None  # the key of a map, or the field of a struct
     if dialect not in (*_NULL_OUTSIDE, *_ERROR_OUTSIDE, *_ARRAYS_ONLY):
@@ -83,13 +86,6 @@ def _translate_subscript(node: exp.Expr, dialect: str) -> exp.Expr | None:
     if dialect in _ARRAYS_ONLY:
         return _build_call("GET", node.this, _minus_one(index))
     return (_or_null if dialect in _NULL_OUTSIDE else _or_error)(node.this, index, is_array=is_array)
-
-
-def _subscript_by_offset(node: exp.Expr) -> exp.Expr:
-    (index,) = node.expressions
-    if node.args["offset"] == 1:
-        index = _minus_one(index)
-    return _build_call("GET", node.this, index) if node.args.get("safe") else _build_bracket(node.this, index)
 
 
 def _or_error(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Expr:
@@ -113,28 +109,21 @@ def _or_null(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Exp
         return _build_call("TRY_ELEMENT_AT", container, _as_int(index))
     if is_array:
         return _build_call("TRY_ELEMENT_AT", container, _as_int(_build_call("NULLIF", index, exp.Literal.number(0))))
-    return _build_bracket(container, _key_or(container, _normalize_index(container, index), index))
+    size, first = _build_call("SIZE", container), exp.Literal.number(1)
+    forward = exp.Between(this=_enclose_operand(index), low=first, high=size)
+    backward = exp.Between(this=_enclose_operand(index), low=exp.Neg(this=size.copy()), high=_number_literal(-1))
+    from_end = exp.Add(this=size.copy(), expression=_enclose_operand(index))
+    shifted = exp.Case(ifs=[exp.If(this=forward, true=_minus_one(index)), exp.If(this=backward, true=from_end)])
+    return _build_bracket(container, _key_or(container, shifted, index))
 
 
 def _key_or(container: exp.Expr, shifted: exp.Expr, index: exp.Expr) -> exp.Expr:
-    """Return the shifted index for an array, and the key itself for a map.
-
-    A text works with keys of every type: beside a number it becomes a number, and a key that is a text stays one.
-    """
+    """Return the shifted index for an array, and the key itself, of any type, for a map."""
     return _build_call("IF", _is_array(container), _build_call("STRING", shifted), index)
 
 
 def _is_array(container: exp.Expr) -> exp.Expr:
     return exp.Like(this=_build_call("TYPEOF", container), expression=exp.Literal.string("array<%"))
-
-
-def _normalize_index(container: exp.Expr, index: exp.Expr) -> exp.Expr:
-    """Return an index from 1, or from the end if negative, as one from 0, or NULL if there is no such element."""
-    size, first = _build_call("SIZE", container), exp.Literal.number(1)
-    forward = exp.Between(this=_enclose_operand(index), low=first, high=size)
-    backward = exp.Between(this=_enclose_operand(index), low=exp.Neg(this=size.copy()), high=_number_literal(-1))
-    from_end = exp.Add(this=size.copy(), expression=_enclose_operand(index))
-    return exp.Case(ifs=[exp.If(this=forward, true=_minus_one(index)), exp.If(this=backward, true=from_end)])
 
 
 def _array_slice(node: exp.Expr, dialect: str) -> exp.Expr | None:
@@ -154,10 +143,7 @@ def _array_slice(node: exp.Expr, dialect: str) -> exp.Expr | None:
 def _translate_slice(
     dialect: str, array: exp.Expr, start: exp.Expr | None, end: exp.Expr | None, step: exp.Expr | None
 ) -> exp.Expr:
-    """Return the translation of `x[2:3]`, both ends included.
-
-    SLICE takes a length, and its start is neither 0 nor before the first element.
-    """
+    """Return the translation of `x[2:3]`, both ends included; SLICE takes a length and a start within the array."""
     low = 1 if start is None else _slice_bound(start)
     high = -1 if end is None else _slice_bound(end)
     from_end = (low is not None and low < 0) or (end is not None and high is not None and high < 0)

@@ -68,13 +68,11 @@ def readable(tokens: Sequence[Token]) -> Readable:
         elif not closes and _third_of_three(result.tokens, token):
             result.shifts += 1
         elif token.token_type is TokenType.CLUSTER_BY and previous and previous.token_type is TokenType.L_PAREN:
-            result.tokens.append(
-                build_token(TokenType.PARTITION_BY, "PARTITION BY", token)
-            )  # of a window: it sorts nothing
+            # of a window: it sorts nothing
+            result.tokens.append(build_token(TokenType.PARTITION_BY, "PARTITION BY", token))
         elif token.token_type is TokenType.WINDOW and piped[index + 1 : index + 2] and piped[index + 1].text == "(":
-            result.tokens.append(
-                Token(TokenType.VAR, *_token_arguments(token))
-            )  # of time: no clause begins with a bracket
+            # of time: no clause begins with a bracket
+            result.tokens.append(build_token(TokenType.VAR, token.text, token))
         elif (
             token.token_type is TokenType.VAR
             and token.text.upper() == "PERCENTILE"
@@ -117,10 +115,6 @@ def _as_written(node: exp.Expr, is_unsigned: bool) -> exp.Expr:
         (value,) = node.expressions
         return value if isinstance(value, exp.Expr) else node
     return node
-
-
-def _token_arguments(token: Token) -> tuple[str, int, int, int, int]:
-    return token.text, token.line, token.col, token.start, token.end
 
 
 def _parse_error(message: str) -> ParseError:

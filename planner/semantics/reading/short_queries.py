@@ -23,12 +23,15 @@ def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[T
         return list(tokens)
     out, index = list[Token](), 0
     while index < len(tokens):
-        if _is_piped_set(tokens, index):
-            start = _operand_start(tokens, index + 2)
+        behind = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+        if tokens[index].token_type is TokenType.PIPE_GT and behind in _SETS:
+            start = index + 2
+            start += start < len(tokens) and tokens[start].token_type in _QUANTIFIERS
+            start += 2 * ([token.text.upper() for token in tokens[start : start + 2]] == ["BY", "NAME"])
             out += tokens[index:start]
             if start < len(tokens) and tokens[start].token_type is not TokenType.L_PAREN:
                 end = operator_end(tokens, start)
-                out += _in_brackets(write_out_queries(tokens[start:end]))
+                out += _enclose_query(write_out_queries(tokens[start:end]))
                 start = end
             index = start
             continue
@@ -42,19 +45,7 @@ def write_out_queries(tokens: Sequence[Token], dialect: str = "spark") -> list[T
     return out
 
 
-def _is_piped_set(tokens: Sequence[Token], index: int) -> bool:
-    behind = tokens[index + 1].token_type if index + 1 < len(tokens) else None
-    return tokens[index].token_type is TokenType.PIPE_GT and behind in _SETS
-
-
-def _operand_start(tokens: Sequence[Token], index: int) -> int:
-    if index < len(tokens) and tokens[index].token_type in _QUANTIFIERS:
-        index += 1
-    is_by_name = [token.text.upper() for token in tokens[index : index + 2]] == ["BY", "NAME"]
-    return index + 2 if is_by_name else index
-
-
-def _in_brackets(query: Sequence[Token]) -> Iterator[Token]:
+def _enclose_query(query: Sequence[Token]) -> Iterator[Token]:
     if query:
         yield build_token(TokenType.L_PAREN, "(", query[0])
         yield from query
@@ -65,7 +56,9 @@ def _begins_short_query(tokens: Sequence[Token], index: int) -> bool:
     token = tokens[index]
     if token.token_type is TokenType.VALUES:
         behind_ctes = index and tokens[0].token_type is TokenType.WITH and tokens[index - 1].text == ")"
-        return _begins_statement(tokens, index) or bool(behind_ctes and _begins_row(tokens, index + 1))
+        following = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+        begins_row = following in (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING)
+        return _begins_statement(tokens, index) or bool(behind_ctes and begins_row)
     if token.token_type is not TokenType.TABLE or index + 1 >= len(tokens):
         return False
     name, previous = tokens[index + 1], tokens[index - 1] if index else None
@@ -76,11 +69,6 @@ def _begins_short_query(tokens: Sequence[Token], index: int) -> bool:
     if previous.token_type is TokenType.L_PAREN:  # `f(TABLE t)` is an argument, and no query
         return index < 2 or tokens[index - 2].token_type not in (TokenType.VAR, TokenType.IDENTIFIER)
     return previous.token_type in (*_SETS, *_QUANTIFIERS, TokenType.R_PAREN)
-
-
-def _begins_row(tokens: Sequence[Token], index: int) -> bool:
-    kinds = (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING)
-    return index < len(tokens) and tokens[index].token_type in kinds
 
 
 def _begins_statement(tokens: Sequence[Token], index: int) -> bool:

@@ -116,14 +116,14 @@ def is_unknown(node: exp.Expr) -> bool:
 
 
 def is_volatile(node: exp.Expr) -> bool:
-    """Return True for a non-deterministic node.
-
-    Unknown functions count as such, and so does the time of the run (`@execution_ds`).
-    """
+    """Return True for a non-deterministic node, an unknown function, and the time of the run (`@execution_ds`)."""
     if isinstance(node, exp.Literal):  # `DATE 'today'`, or any other string that a cast turns into a date
         return bool(node.is_string) and _CLOCK.match(node.name) is not None
     if isinstance(node, exp.Cast):
-        return _casts_built_text(node)
+        # a moment that is read from a text of constant parts: `CAST('10' || ':00' AS TIMESTAMP)`
+        value = node.this.unnest()
+        is_built = node.to.this in _MOMENTS and isinstance(value, _TEXT_BUILDERS)
+        return is_built and value.find(exp.Column, exp.Parameter) is None
     if isinstance(node, exp.Parameter):
         return node.name.lower().startswith("execution")
     if isinstance(
@@ -132,14 +132,6 @@ def is_volatile(node: exp.Expr) -> bool:
         whole = node.args.get("start") == node.args.get("end") == "UNBOUNDED"
         return node.args.get("kind") == "ROWS" and not whole
     return isinstance(node, _VOLATILE_TYPES) or is_unknown(node) or is_keyword(node)
-
-
-def _casts_built_text(node: exp.Cast) -> bool:
-    """Return True for a moment that is read from a text of constant parts: `CAST('10' || ':00' AS TIMESTAMP)`."""
-    value = node.this.unnest()
-    if node.to.this not in _MOMENTS or not isinstance(value, _TEXT_BUILDERS):
-        return False
-    return value.find(exp.Column, exp.Parameter) is None
 
 
 def depends_on_session(node: exp.Expr) -> bool:

@@ -1,8 +1,4 @@
-"""Spark settings that change results, and not only speed: these are part of a model's version.
-
-A setting counts unless it is known to change no results, or has the default value of Spark 4.1, for which the rules of
-equivalence hold. An unknown setting counts.
-"""
+"""Spark settings that change results, and so versions: all but known ones and the defaults of Spark 4.1."""
 
 import re
 from collections.abc import Mapping
@@ -164,10 +160,7 @@ def _normalize_value(key: str, value: str) -> str:
 
 
 def parse_properties(text: str) -> dict[str, tuple[str, int]]:
-    """Return the keys of a Java properties file like `spark-defaults.conf`, each with its value and its line.
-
-    White space, `=` or `:` ends a key, a backslash continues in the next line, and the last of two equal keys counts.
-    """
+    """Return the keys of a file like `spark-defaults.conf` with value and line; the last of two equal keys counts."""
     settings: dict[str, tuple[str, int]] = {}
     prefix, began = "", 0
     for number, line in enumerate(text.splitlines(), 1):

@@ -51,10 +51,7 @@ def _write_select(generator: Generator, node: exp.Expr) -> str:
     inner_query.set("expressions", [exp.Star()])
     plain = {key for key, value in node.args.items() if value} == {"expressions", "from_"} and from_ is not None
     source = generator.sql(from_) if plain else f" FROM ({generator.sql(inner_query)})"
-    pairs = (
-        f"{generator.sql(assignment, 'alias')} = {generator.sql(assignment, 'this')}"
-        for assignment in star.args["replace"]
-    )
+    pairs = (f"{generator.sql(part, 'alias')} = {generator.sql(part, 'this')}" for part in star.args["replace"])
     return f"{source.lstrip()} |> SET {', '.join(pairs)}"
 
 
@@ -95,11 +92,17 @@ def generate_in_place(generator: Generator, tree: exp.Expr) -> str:
 
 
 def parse_statements(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
-    """Return the statements of these tokens as trees; raise sqlglot's errors, and RecursionError for deep nesting.
-
-    The limit is deeper than realistic queries. If sqlglot is compiled, deeper nesting would end the process.
-    """
-    _check_depth(tokens)
+    """Return these tokens as trees; raise RecursionError for deep nesting, which would end a compiled sqlglot."""
+    depth = types = joins = 0
+    for previous, token in pairwise((None, *tokens)):
+        assert token is not None
+        if token.token_type not in _NESTING:
+            continue
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        types += token.token_type is TokenType.LT and previous is not None and previous.text.upper() in NESTED
+        joins += (token.token_type is TokenType.JOIN) - (joins > 0 and token.token_type in _CONDITIONS)
+        if max(depth, types, joins) > DEEPEST:
+            raise RecursionError
     if dialect != "spark":
         read = bare_as_columns(tokens) if dialect in SPARK else list(tokens)
         statements = Dialect.get_or_raise(dialect).parser().parse(read, text)
@@ -147,20 +150,6 @@ def _parse_spark(tokens: Sequence[Token], text: str) -> list[exp.Expr | None]:
     return [tree and _restore_known_calls(parser, tree) for tree in statements] if calls else statements
 
 
-def _check_depth(tokens: Sequence[Token]) -> None:
-    """Raise RecursionError if brackets, CASEs, ARRAY<...s or JOINs without a condition nest deeper than DEEPEST."""
-    depth = types = joins = 0
-    for previous, token in pairwise((None, *tokens)):
-        assert token is not None
-        if token.token_type not in _NESTING:
-            continue
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        types += token.token_type is TokenType.LT and previous is not None and previous.text.upper() in NESTED
-        joins += (token.token_type is TokenType.JOIN) - (joins > 0 and token.token_type in _CONDITIONS)
-        if max(depth, types, joins) > DEEPEST:
-            raise RecursionError
-
-
 def tree_of(sql: str) -> exp.Expr:
     """Return a Spark query as a tree without positions; raise sqlglot's errors."""
     statements = parse_statements(Dialect.get_or_raise("spark").tokenize(sql), sql)
@@ -178,10 +167,7 @@ def drop_positions(tree: exp.Expr) -> None:
 
 
 def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
-    """Return the tokens with the calls of REWRITTEN functions marked, and their number.
-
-    The parser then preserves their names and arguments. sqlglot's own mark is a comment after the arguments.
-    """
+    """Return the tokens with the calls of REWRITTEN functions marked, which preserves them, and their number."""
     out, opened, marked = list(tokens), list[bool](), 0
     for index, token in enumerate(out):
         if token.token_type is TokenType.L_PAREN:
@@ -227,13 +213,25 @@ def _build_call(call: exp.Anonymous) -> exp.Expr | None:
 
 def as_spark_reads(tree: exp.Expr) -> exp.Expr:
     for node in reversed(list(tree.find_all(exp.Lambda))):  # inner lambdas first: their variables hide the outer ones
-        _bind_variables(node)
+        names = {variable.name.lower() for variable in node.expressions}
+        for column in list(node.this.find_all(exp.Column)):
+            first, *fields = column.parts
+            if first.name.lower() in names:
+                value: exp.Expr = first.copy()
+                for part in fields:
+                    value = exp.Dot(this=value, expression=part.copy())
+                column.replace(value)
     for membership in tree.find_all(exp.In):
         if inner := _inner_subquery(membership):
             membership.set("query", None)
             membership.set("expressions", [inner])
     for values in tree.find_all(exp.Values):
-        _name_values(values)
+        last, alias = values.expressions[-1], values.args.get("alias") or exp.TableAlias()
+        row = last.expressions if isinstance(last, exp.Tuple) else []
+        if len(row) == 1 and isinstance(row[0], exp.Alias) and not alias.this:
+            alias.set("this", row[0].args["alias"])
+            values.set("alias", alias)
+            last.set("expressions", [row[0].this])
     for struct in tree.find_all(exp.Struct):
         _name_fields(tree, struct)
     return tree
@@ -254,40 +252,12 @@ def _name_fields(tree: exp.Expr, struct: exp.Struct) -> None:
                 tree.meta[NAMED] = True
 
 
-def _name_values(values: exp.Values) -> None:
-    """Take the alias of `VALUES 1, 2 AS t (a)` from the last row, which sqlglot gives it, to the table."""
-    last, alias = values.expressions[-1], values.args.get("alias") or exp.TableAlias()
-    row = last.expressions if isinstance(last, exp.Tuple) else []
-    if len(row) == 1 and isinstance(row[0], exp.Alias) and not alias.this:
-        alias.set("this", row[0].args["alias"])
-        values.set("alias", alias)
-        last.set("expressions", [row[0].this])
-
-
 def without_double_brackets(tree: exp.Expr) -> exp.Expr:
-    """Return a tree of another dialect for Spark, with `IN ((SELECT ...))` as `IN (SELECT ...)`.
-
-    The two are the same in the other dialect, but not in Spark.
-    """
+    """Return a tree of another dialect with `IN ((SELECT ...))` as `IN (SELECT ...)`, which is different in Spark."""
     for node in tree.find_all(exp.In):
         while inner := _inner_subquery(node):
             node.set("query", inner)
     return tree
-
-
-def _bind_variables(node: exp.Lambda) -> None:
-    """Replace each use of a lambda's variable by an identifier, in any case, and its fields by dots after it.
-
-    A variable takes precedence over every column, table and function of its name.
-    """
-    names = {variable.name.lower() for variable in node.expressions}
-    for column in list(node.this.find_all(exp.Column)):
-        first, *fields = column.parts
-        if first.name.lower() in names:
-            value: exp.Expr = first.copy()
-            for part in fields:
-                value = exp.Dot(this=value, expression=part.copy())
-            column.replace(value)
 
 
 def _inner_subquery(node: exp.In) -> exp.Subquery | None:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database
+from mergeplan.planner.state.transaction import ProjectStore
 
 KEPT = timedelta(days=90)
 LISTED = 100  # results, where nobody says how many
@@ -37,11 +37,8 @@ class RecordedAudit:
         return "failed" if self.blocking else "warned"
 
 
-class AuditHistory:
+class AuditHistory(ProjectStore):
     """The results of one project's audits in the last three months."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def record(self, results: Sequence[RecordedAudit]) -> None:
         """Keep results, as of now; those that are older than three months are dropped."""
@@ -59,10 +56,7 @@ class AuditHistory:
         since: datetime | None = None,
         limit: int = LISTED,
     ) -> tuple[RecordedAudit, ...]:
-        """Return the newest results first, at most `limit`, filtered by models, environment, audit and time.
-
-        '' in `models` stands for standalone audits, None for all.
-        """
+        """Return the newest results first, at most `limit`; '' in `models` stands for standalone audits."""
         columns = t.audit_results.c
         with self._database.reading() as tx:
             statement = tx.select(t.audit_results)

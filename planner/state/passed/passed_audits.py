@@ -1,14 +1,11 @@
 """Audits that passed on a table: an audit does not run again on unchanged rows."""
 
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, Transaction
+from mergeplan.planner.state.transaction import ProjectStore, Transaction
 
 
-class PassedAudits:
+class PassedAudits(ProjectStore):
     """The audits that passed on one project's tables, each by a hash of what it asks."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def record(self, table: str, audit: str) -> None:
         with self._database.writing() as tx:

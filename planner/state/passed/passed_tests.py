@@ -4,17 +4,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, split_chunks
+from mergeplan.planner.state.transaction import ProjectStore, split_chunks
 
 KEPT = timedelta(days=60)  # since a test was last asked about
 FRESH = timedelta(days=1)  # until it is written again that it was
 
 
-class PassedTests:
+class PassedTests(ProjectStore):
     """The unit tests of one project that passed."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def filter_passed(self, digests: Sequence[str]) -> frozenset[str]:
         columns = t.passed_tests.c

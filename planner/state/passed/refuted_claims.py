@@ -3,14 +3,11 @@
 from collections.abc import Mapping
 
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database
+from mergeplan.planner.state.transaction import ProjectStore
 
 
-class RefutedClaims:
+class RefutedClaims(ProjectStore):
     """The refuted claims of one project. None is dropped: a plan that was made by one must come out the same again."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def all(self) -> Mapping[str, str]:
         """Claim -> what Spark's analyzer sees differently."""

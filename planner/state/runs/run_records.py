@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Interval, Timeline, merge_intervals
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.transaction import Database, Transaction
+from mergeplan.planner.state.transaction import ProjectStore, Transaction
 
 KEPT = timedelta(days=90)  # since a run began
 
@@ -75,11 +75,8 @@ class RunRecord:
     models: Mapping[str, ModelRun] = field(default_factory=dict)
 
 
-class Runs:
+class Runs(ProjectStore):
     """The recorded runs of one project."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def begin(self, id: str, environment: str, revision: int, execution_time: datetime) -> None:
         """Begin a run, or resume one of this id; RequestError when it is one of another environment."""
@@ -100,10 +97,7 @@ class Runs:
     def expect(
         self, id: str, environment: str, due: Mapping[str, tuple[str, Timeline]], *, again: bool = False
     ) -> None:
-        """Keep which models are due, as (table, intervals); a model that the run had before keeps its intervals too.
-
-        When they are computed `again` it keeps those alone: a lookback would widen them each time.
-        """
+        """Keep which models are due, as (table, intervals), with their earlier intervals unless computed `again`."""
         with self._database.writing() as tx:
             current_time, former_models = tx.now(), _read_models(tx, id)
             models = (
@@ -158,7 +152,6 @@ class Runs:
 
 
 def _build_due_model(name: str, table: str, intervals: Timeline, earlier: ModelRun | None, again: bool) -> ModelRun:
-    """Return a model that is due, with the run's earlier work on its table unless that is repeated."""
     if earlier is None or earlier.table != table:
         return ModelRun(name, table, RunStatus.DUE, intervals)
     rows, seconds = (0, 0.0) if earlier.status is RunStatus.DONE else (earlier.rows, earlier.seconds)

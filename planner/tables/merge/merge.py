@@ -16,11 +16,7 @@ from mergeplan.planner.tables.merge.unique_key import upsert_into, upsert_query
 def merge_query(
     model: Model, query: str, base: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
 ) -> str:
-    """Return the SELECT of the content of a table with these columns after a batch.
-
-    `query` is the model's for the interval. `base` names what the table held before, '' for nothing. `execution` is the
-    moment of the run, in UTC.
-    """
+    """Return the SELECT of a table's content after a batch of `query` over `base` ('' for nothing)."""
     batch = _build_batch(model, query, base, columns)
     if model.history and model.history.dbt:
         return dbt_versions(batch, model.history, model.history.dbt, execution)
@@ -34,10 +30,7 @@ def merge_query(
 def merge_statement(
     model: Model, query: str, base: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
 ) -> MergeInto | None:
-    """Return the effect of a batch on the table `base` as one statement, or None if only the SELECT can express it.
-
-    That is so for a model that reads its own rows, for a snapshot of dbt, and where a MERGE is not enough.
-    """
+    """Return the effect of a batch on `base` as one statement, or None if only the SELECT can express it."""
     if model.reads_itself or (model.history and model.history.dbt):
         return None
     batch = _build_batch(model, query, base, columns)
@@ -49,10 +42,7 @@ def merge_statement(
 
 
 def unusual_rows_query(model: Model, base: str, columns: tuple[Column, ...]) -> str:
-    """Return the SELECT of a row if `base` holds rows for which `merge_statement` is not enough.
-
-    Return '' if no rows can be such.
-    """
+    """Return the SELECT of a row of `base` for which `merge_statement` is not enough, or '' if none can exist."""
     if model.history is None or model.history.dbt:
         return ""
     return find_double_versions(_build_batch(model, "", base, columns), model.history)

@@ -40,7 +40,19 @@ class MergeBatch:
 
 def source(batch: MergeBatch) -> exp.Select:
     """Return the query's rows in the table's types, each marked and with its keys; two of one key end the query."""
-    return exp.select(exp.Star(), _presence_mark(batch).as_(PRESENT)).from_(with_keys(batch).subquery("keyed"))
+    keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
+    shown: list[exp.Expr] = [exp.Literal.string(f"The query of {batch.model} returns more than one row for the key (")]
+    for n, key in enumerate(keys):
+        name = exp.Literal.string(f"{', ' if n else ''}{batch.keys[n]} = ")
+        shown += [name, exp.func("coalesce", cast_value(key.copy(), "string"), exp.Literal.string("NULL"))]
+    order = "PARTITION BY " + ", ".join(batch.keys)
+    hint = f"Keep one of them, for example with QUALIFY ROW_NUMBER() OVER ({order} ORDER BY ...) = 1"
+    shown.append(exp.Literal.string(f") in one batch. {hint}."))
+    several = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[key.copy() for key in keys]) > 1
+    not_null_conditions = () if batch.null_safe else (key.is_(exp.null()).not_() for key in keys)
+    error = exp.Anonymous(this="raise_error", expressions=[exp.Anonymous(this="concat", expressions=shown)])
+    presence_mark = exp.Case(ifs=[exp.If(this=exp.and_(*not_null_conditions, several), true=error)], default=exp.true())
+    return exp.select(exp.Star(), presence_mark.as_(PRESENT)).from_(with_keys(batch).subquery("keyed"))
 
 
 def with_keys(batch: MergeBatch) -> exp.Select:
@@ -125,19 +137,3 @@ def _qualify_key(batch: MergeBatch, key: str, side: str) -> exp.Expr | None:
 
 def _alias_keys(batch: MergeBatch) -> Sequence[exp.Expr]:
     return [parse_expression(key).as_(f"{KEY}{n}") for n, key in enumerate(batch.keys)]
-
-
-def _presence_mark(batch: MergeBatch) -> exp.Expr:
-    """Return TRUE, or an error if other rows of the batch have the same key: no rule says which of them counts."""
-    keys = [exp.column(f"{KEY}{n}") for n in range(len(batch.keys))]
-    shown: list[exp.Expr] = [exp.Literal.string(f"The query of {batch.model} returns more than one row for the key (")]
-    for n, key in enumerate(keys):
-        name = exp.Literal.string(f"{', ' if n else ''}{batch.keys[n]} = ")
-        shown += [name, exp.func("coalesce", cast_value(key.copy(), "string"), exp.Literal.string("NULL"))]
-    order = "PARTITION BY " + ", ".join(batch.keys)
-    hint = f"Keep one of them, for example with QUALIFY ROW_NUMBER() OVER ({order} ORDER BY ...) = 1"
-    shown.append(exp.Literal.string(f") in one batch. {hint}."))
-    several = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[key.copy() for key in keys]) > 1
-    not_null_conditions = () if batch.null_safe else (key.is_(exp.null()).not_() for key in keys)
-    error = exp.Anonymous(this="raise_error", expressions=[exp.Anonymous(this="concat", expressions=shown)])
-    return exp.Case(ifs=[exp.If(this=exp.and_(*not_null_conditions, several), true=error)], default=exp.true())

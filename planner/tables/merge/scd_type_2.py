@@ -49,17 +49,12 @@ class _Versions:
     @property
     def change_time(self) -> exp.Expr:
         """The time at which a matched row changed to another version: its own update time, or the time of the run."""
-        return (
-            cast_value(side_column("source", self.history.updated_at), self.history.type)
-            if self.is_by_time
-            else self.now
-        )
+        if self.is_by_time:
+            return cast_value(side_column("source", self.history.updated_at), self.history.type)
+        return self.now
 
     def boundary(self, moment: exp.Expr) -> exp.Expr:
-        """Return the end of the version in force that `moment` ends, which is never before its begin.
-
-        The next version begins with it.
-        """
+        """Return the end of the version in force that `moment` ends, with which the next one begins."""
         return greatest_value(moment, side_column("target", self.history.valid_from))
 
     @property
@@ -89,12 +84,8 @@ class _Versions:
             (side_column("source", name), side_column("target", name))
             for name in self.history.columns or self.batch.names
         )
-        return exp.or_(
-            *(
-                exp.not_(exp.NullSafeEQ(this=source_value, expression=target_value))
-                for source_value, target_value in pairs
-            )
-        )
+        equal = (exp.NullSafeEQ(this=source_value, expression=target_value) for source_value, target_value in pairs)
+        return exp.or_(*map(exp.not_, equal))
 
     @property
     def validity_columns(self) -> tuple[Column, Column]:
@@ -150,9 +141,21 @@ def versions_into(batch: MergeBatch, history: History, execution: datetime) -> M
     rows = _expand_versions(_select_changes(made))
     end = side_column("target", history.valid_to).this, made.boundary(side_column("source", history.valid_to))
     ended = " = ".join(map(spark_text, end))
+    equal_keys = [
+        exp.NullSafeEQ(this=target_key.copy(), expression=source_key.copy()) for target_key, source_key in keys
+    ]
+    changed = exp.Coalesce(this=made.is_new_version, expressions=[exp.false()])
+    since = side_column("target", made.history.valid_from), side_column("source", made.history.valid_from)
+    itself = exp.and_(exp.NullSafeEQ(this=since[0], expression=since[1]), exp.not_(changed.copy()))
+    mark = side_column("source", MARK)
+    ifs = [
+        exp.If(this=mark.copy().eq(exp.Literal.string(GONE)), true=exp.true()),
+        exp.If(this=mark.copy().eq(exp.Literal.string(ENDS)), true=changed),
+    ]
+    unended = exp.paren(exp.or_(_is_open_condition(made), never_condition(keys[0][1])))
     return MergeInto(
         merge_text(batch, _over_both(made, rows)),
-        spark_text(_match_condition(made, keys)),
+        spark_text(exp.and_(unended, *equal_keys, exp.Case(ifs=ifs, default=itself))),
         (f"WHEN MATCHED AND source.{MARK} <> '{BEGINS}' THEN UPDATE SET {ended}",),
         added=f"source.{MARK} = '{BEGINS}'",
         mark=MARK,
@@ -169,18 +172,6 @@ def find_double_versions(batch: MergeBatch, history: History) -> str:
 
 
 def _over_both(builder: _Versions, rows: exp.Select) -> exp.Select:
-    ctes = {
-        HELD: target(builder.batch, builder.validity_columns),
-        "target": _base_versions(builder),
-        "source": source(builder.batch),
-    }
-    for name, rows_of_side in ctes.items():
-        rows = rows.with_(name, as_=rows_of_side)
-    return rows
-
-
-def _base_versions(builder: _Versions) -> exp.Query:
-    """Return the versions that the table held, with at most one of each key in force."""
     batch, history = builder.batch, builder.history
     names = [
         *batch.names,
@@ -194,7 +185,14 @@ def _base_versions(builder: _Versions) -> exp.Query:
         exp.select(*(exp.column(name, quoted=True) for name in names)).from_(HELD).where(exp.not_(condition))
     )
     values = [_next_begin(builder) if name == history.valid_to else exp.column(name, quoted=True) for name in names]
-    return exp.union(keyed_versions, exp.select(*values).from_(HELD).where(condition.copy()), distinct=False)
+    ctes = {
+        HELD: target(builder.batch, builder.validity_columns),
+        "target": exp.union(keyed_versions, exp.select(*values).from_(HELD).where(condition.copy()), distinct=False),
+        "source": source(builder.batch),
+    }
+    for name, rows_of_side in ctes.items():
+        rows = rows.with_(name, as_=rows_of_side)
+    return rows
 
 
 def _next_begin(builder: _Versions) -> exp.Expr:
@@ -247,40 +245,12 @@ def _select_changes(builder: _Versions) -> exp.Select:
     rows = _explode_versions(versions).from_(in_force.subquery("target"))
     kind = "full outer" if builder.history.invalidates_deleted else "right"
     rows = rows.join("source", on=exp.and_(*key_conditions(builder.batch)), join_type=kind)
-    return rows.join(
-        _keys_without_version(builder).subquery("gone"),
-        on=exp.and_(*key_conditions(builder.batch, "gone")),
-        join_type="left",
-    )
-
-
-def _match_condition(builder: _Versions, keys: Sequence[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
-    """Return the condition that a row of the batch matches a version of the table: the one that it ends, or itself.
-
-    What another run has done of the same since the rows were computed is not done twice. Nothing matches a version that
-    has its end, and a version that has begun matches itself and stays.
-    """
-    equal_keys = [
-        exp.NullSafeEQ(this=target_key.copy(), expression=source_key.copy()) for target_key, source_key in keys
-    ]
-    changed = exp.Coalesce(this=builder.is_new_version, expressions=[exp.false()])
-    since = side_column("target", builder.history.valid_from), side_column("source", builder.history.valid_from)
-    itself = exp.and_(exp.NullSafeEQ(this=since[0], expression=since[1]), exp.not_(changed.copy()))
-    mark = side_column("source", MARK)
-    ifs = [
-        exp.If(this=_mark_condition(mark, GONE), true=exp.true()),
-        exp.If(this=_mark_condition(mark, ENDS), true=changed),
-    ]
-    unended = exp.paren(exp.or_(_is_open_condition(builder), never_condition(keys[0][1])))
-    return exp.and_(unended, *equal_keys, exp.Case(ifs=ifs, default=itself))
+    gone = _keys_without_version(builder).subquery("gone")
+    return rows.join(gone, on=exp.and_(*key_conditions(builder.batch, "gone")), join_type="left")
 
 
 def _is_open_condition(builder: _Versions) -> exp.Expr:
     return side_column("target", builder.history.valid_to).is_(exp.null())
-
-
-def _mark_condition(mark: exp.Expr, text_: str) -> exp.Expr:
-    return mark.copy().eq(exp.Literal.string(text_))
 
 
 def _join_versions(builder: _Versions) -> exp.Select:
@@ -288,31 +258,18 @@ def _join_versions(builder: _Versions) -> exp.Select:
     new = exp.Case(ifs=[exp.If(this=builder.begins, true=_new_version(builder))])
     on = exp.and_(*key_conditions(builder.batch), _is_open_condition(builder))
     rows = _explode_versions([old, new]).from_("target").join("source", on=on, join_type="full outer")
-    return rows.join(
-        _keys_without_version(builder).subquery("gone"),
-        on=exp.and_(*key_conditions(builder.batch, "gone")),
-        join_type="left",
-    )
+    gone = _keys_without_version(builder).subquery("gone")
+    return rows.join(gone, on=exp.and_(*key_conditions(builder.batch, "gone")), join_type="left")
 
 
 def _old_version(builder: _Versions) -> exp.Expr:
-    valid_from, valid_to = (
-        side_column("target", builder.history.valid_from),
-        side_column("target", builder.history.valid_to),
-    )
-    ifs = [
-        exp.If(
-            this=exp.and_(exp.not_(absent_condition("source")), builder.is_new_version),
-            true=builder.boundary(builder.change_time),
-        )
-    ]
+    valid_from = side_column("target", builder.history.valid_from)
+    valid_to = side_column("target", builder.history.valid_to)
+    is_new = exp.and_(exp.not_(absent_condition("source")), builder.is_new_version)
+    ifs = [exp.If(this=is_new, true=builder.boundary(builder.change_time))]
     if builder.history.invalidates_deleted:
-        ifs.append(
-            exp.If(
-                this=exp.and_(absent_condition("source"), valid_to.copy().is_(exp.null())),
-                true=builder.boundary(builder.now),
-            )
-        )
+        is_gone = exp.and_(absent_condition("source"), valid_to.copy().is_(exp.null()))
+        ifs.append(exp.If(this=is_gone, true=builder.boundary(builder.now)))
     return builder.row("target", valid_from, exp.Case(ifs=ifs, default=valid_to))
 
 

@@ -27,11 +27,7 @@ from mergeplan.planner.tables.merge.relations import (
 
 
 def upsert_query(batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]) -> str:
-    """Return the SELECT of the table's new content, as a MERGE would leave it.
-
-    The first WHEN whose condition holds decides; a row for which none does stays as it was. `values` are the dates of
-    the batch. A query that returns two rows of one key fails.
-    """
+    """Return the SELECT of the table's new content, as a MERGE leaves it: the first WHEN that holds decides."""
     if not batch.base:
         first = exp.select(*(exp.column(name, quoted=True) for name in batch.names)).from_("source")
         return merge_text(batch, first.where(exp.column(PRESENT)).with_("source", as_=source(batch)))
@@ -49,11 +45,7 @@ def upsert_query(batch: MergeBatch, when_matched: str, merge_filter: str, values
 def upsert_into(
     batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]
 ) -> MergeInto | None:
-    """Return the same as a MERGE INTO with the rows of the batch.
-
-    Return None if a key is more than columns of the model and functions of them. Return None also for subqueries and
-    non-deterministic functions, which a MERGE cannot have.
-    """
+    """Return the same as a MERGE INTO, or None if the key or a value is one that a MERGE cannot have."""
     expressions = [
         *_parse_whens(when_matched, values),
         *(fill_values(parse_expression(filter_text), values) for filter_text in (merge_filter,) if filter_text),

@@ -12,7 +12,8 @@ import yaml
 
 from mergeplan.planner.lsp.yaml_files.file_schemas import exposures_schema, external_models_schema, unit_tests_schema
 from mergeplan.planner.parsing.definitions import unit_tests
-from mergeplan.planner.parsing.files import exposures, external_models
+from mergeplan.planner.parsing.files import external_models
+from mergeplan.planner.project import exposures
 
 ROOT = Path(__file__).parents[3]
 PROJECTS = [ROOT / "tests" / "projects" / "everything", *sorted((ROOT / "planner" / "project" / "example").iterdir())]

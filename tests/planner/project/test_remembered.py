@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.cache.store import Cache
-from mergeplan.planner.parsing.files import model_file
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_models
+from mergeplan.planner.parsing.sql import tokens
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, tokenize
 from mergeplan.planner.project import model_files
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
@@ -141,7 +141,7 @@ def test_of_a_file_that_did_not_change_no_text_is_gone_through(tmp_path: Path, m
         read.append(source.path)
         return tokenize(source)
 
-    monkeypatch.setattr(model_file, "tokenize", note_read)
+    monkeypatch.setattr(tokens, "tokenize", note_read)
 
     assert content(load(root, tmp_path / "cache")) == content(first)
     assert read == []

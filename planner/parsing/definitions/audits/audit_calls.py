@@ -51,10 +51,7 @@ def bind_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> B
 
 
 def check_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> None:
-    """Raise ProjectError at the place of a call that is wrong.
-
-    It is wrong if the audit does not exist, lacks an argument, gets one it does not take, or yields no query.
-    """
+    """Raise ProjectError at a call of an unknown audit, with wrong arguments, or that yields no query."""
     if wrong := _find_call_error(call, audits):
         raise ProjectError(wrong[0], place=place, hint=wrong[1])
 
@@ -64,10 +61,8 @@ def _find_call_error(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str,
     if project_audit is not None:
         if project_audit.standalone:
             return f"The audit `{call.name}` is a standalone audit.", "Remove it from `audits`: it runs on its own."
-        taken, needed = (
-            parameters(project_audit),
-            parameters(project_audit) - {name for name, _ in project_audit.defaults},
-        )
+        taken = parameters(project_audit)
+        needed = parameters(project_audit) - {name for name, _ in project_audit.defaults}
         taken |= {name for name, _ in project_audit.defaults}
     elif builtin is not None:
         taken, needed = {*builtin.required, *builtin.optional}, {*builtin.required}
@@ -87,20 +82,14 @@ def _find_call_error(call: AuditCall, audits: Mapping[str, Audit]) -> tuple[str,
 
 def parameters(audit: Audit) -> set[str]:
     """Return the `@names` in an audit's query that are neither dates nor `@this_model`."""
-    names = {
-        identifier.name[1:]
-        for identifier in spark_tree(audit.sql).find_all(exp.Identifier)
-        if identifier.name.startswith("@")
-    }
+    identifiers = spark_tree(audit.sql).find_all(exp.Identifier)
+    names = {identifier.name[1:] for identifier in identifiers if identifier.name.startswith("@")}
     return names - DATES - {"this_model"}
 
 
 @lru_cache(maxsize=4096)
 def _bind_arguments(call: AuditCall, own: Audit | None) -> BoundAudit:
-    """Return the call with its arguments in place; raise ValueError for an argument of the wrong form.
-
-    Results are cached: many models call an audit with the same arguments, and each of their batches does.
-    """
+    """Return the call with its arguments, cached for the many models that use it; raise ValueError for a wrong form."""
     trees = {name: spark_tree(text) for name, text in call.arguments}
     if own is None:
         builtin = BUILT_IN[_builtin_name(call.name)]

@@ -11,34 +11,19 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.model import Audit
+from mergeplan.planner.parsing.definitions import properties as values
 from mergeplan.planner.parsing.definitions.audits.audit_calls import parameters
 from mergeplan.planner.parsing.definitions.body import is_jinja
 from mergeplan.planner.parsing.definitions.common_blocks import block_statements, is_block, property_date, table_names
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults
-from mergeplan.planner.parsing.definitions.properties import (
-    Property,
-    audit_calls,
-    block,
-    name,
-    read_boolean,
-    read_pairs,
-    read_settings,
-    word,
-)
+from mergeplan.planner.parsing.definitions.properties import Property
 from mergeplan.planner.parsing.definitions.schedules import cron
 from mergeplan.planner.parsing.macros.expand import check_places, expand, expand_block
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
+from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.misreading import misreading_digest
 from mergeplan.planner.parsing.sql.names import name_tables, name_tokens
-from mergeplan.planner.parsing.sql.tokens import (
-    SourceText,
-    Tokens,
-    create_source,
-    parse_dialect,
-    parse_tokens,
-    spark_query,
-    tokenize,
-)
+from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens
 from mergeplan.planner.parsing.sql.verbatim import query_text, without_trailing_commas
 from mergeplan.planner.semantics.reading.short_queries import write_out_queries
 
@@ -53,16 +38,16 @@ def property_names() -> tuple[str, ...]:
 
 
 def parse_audits(text: str, path: str, defaults: Defaults) -> tuple[Audit, ...]:
-    source = create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
-    return read_audits(source, block_statements(source, tokenize(source), "AUDIT"), defaults)
+    source = sql_tokens.create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
+    return read_audits(source, block_statements(source, sql_tokens.tokenize(source), "AUDIT"), defaults)
 
 
 def audit_call(text: str, place: Place) -> AuditCall:
     """Return an audit call written in config.yaml, like `not_null(columns := id)`; raise ProjectError at `place`."""
     source = SourceText(place.path, text, "spark")
     try:
-        tokens = tokenize(source)
-        return audit_calls(Property(source, tokens[0], tuple(tokens)))[0]
+        tokens = sql_tokens.tokenize(source)
+        return values.audit_calls(Property(source, tokens[0], tuple(tokens)))[0]
     except (ProjectError, IndexError):
         raise ProjectError(f"`{text}` is not an audit's name or call.", place=place) from None
 
@@ -80,34 +65,37 @@ def read_audits(source: SourceText, statement_list: list[list[Token]], defaults:
 
 def _read_audit(source: SourceText, header: Tokens, query: Tokens, defaults: Defaults) -> Audit:
     header = expand_block(source, header, defaults.scope)
-    properties = read_settings(block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
+    properties = values.read_settings(values.block(source, header), _AUDIT_KEYS, _AUDIT_LATER, "AUDIT")
     if "name" not in properties:
         raise source.error(header[0], "The audit has no name.", "Add `name ...` to AUDIT.")
     query_source = source
     if "dialect" in properties:
-        query_source = replace(source, dialect=parse_dialect(word(properties["dialect"]), properties["dialect"].place))
-    parameters = read_pairs(properties["defaults"]) if "defaults" in properties else ()
+        query_source = replace(
+            source, dialect=sql_tokens.parse_dialect(values.word(properties["dialect"]), properties["dialect"].place)
+        )
+    parameters = values.read_pairs(properties["defaults"]) if "defaults" in properties else ()
     scope = replace(defaults.scope, any_name=True)
     if is_jinja(query):
         raise query_source.error(query[0], "Jinja in an audit is not supported.", "Write `@name` macros instead.")
     words = write_out_queries(expand(query_source, query, scope), query_source.dialect)
-    tree = parse_tokens(query_source, words, "The audit's query")
+    tree = sql_tokens.parse_tokens(query_source, words, "The audit's query")
     if not isinstance(tree, exp.Query):
         raise query_source.error(query[0], "The audit's query must be a SELECT of the failing rows.")
-    alone = "standalone" in properties and read_boolean(properties["standalone"])
+    alone = "standalone" in properties and values.read_boolean(properties["standalone"])
     check_places(tree, query_source, query, names=not alone)
     placed, called = is_placed(tree), name_tokens(tree, query_source, words)
     tables = name_tables(tree, query_source, query)
-    blocking = read_boolean(properties["blocking"]) if "blocking" in properties else not alone
-    sql = spark_query(tree, query_source, query)
-    audit = Audit(name(properties["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
-    audit = replace(audit, skip="skip" in properties and read_boolean(properties["skip"]))
+    blocking = values.read_boolean(properties["blocking"]) if "blocking" in properties else not alone
+    sql = sql_tokens.spark_query(tree, query_source, query)
+    audit = Audit(values.name(properties["name"]), sql, blocking, parameters, source.path, source.place(header[0]).line)
+    audit = replace(audit, skip="skip" in properties and values.read_boolean(properties["skip"]))
     audit = _as_written(audit, query_source, called, tree, as_is=list(called) == list(words)) if placed else audit
-    return (
-        _read_standalone(audit, query_source, query, properties, tables, defaults)
-        if alone
-        else _model_audit(audit, properties)
-    )
+    if alone:
+        return _read_standalone(audit, query_source, query, properties, tables, defaults)
+    for key in _AUDIT_ALONE:
+        if key in properties:
+            raise properties[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
+    return audit
 
 
 def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr, *, as_is: bool) -> Audit:
@@ -118,13 +106,6 @@ def _as_written(audit: Audit, source: SourceText, tokens: Tokens, tree: exp.Expr
     if not text or not (as_is or reads_as(text, audit.sql, frozenset(), source.catalog)):
         return audit
     return replace(audit, text=text, misread=misreading_digest(words, tree, audit.sql))
-
-
-def _model_audit(audit: Audit, props: Mapping[str, Property]) -> Audit:
-    for key in _AUDIT_ALONE:
-        if key in props:
-            raise props[key].error(f"`{key}` is for standalone audits.", "Add `standalone true`, or remove it.")
-    return audit
 
 
 def _read_standalone(
@@ -146,6 +127,6 @@ def _read_standalone(
         depends_on=tuple(sorted(tables | set(table_names(props["depends_on"]) if "depends_on" in props else ()))),
         cron=cron(props["cron"]) if "cron" in props else Cron(defaults.cron),
         start=property_date(props["start"], defaults) if "start" in props else None,
-        owner=word(props["owner"]) if "owner" in props else defaults.owner,
+        owner=values.word(props["owner"]) if "owner" in props else defaults.owner,
         description=props["description"].text if "description" in props else "",
     )

@@ -1,7 +1,4 @@
-"""The built-in audits: for each the arguments that it takes, and the query of failing rows over `@this_model`.
-
-Names, arguments and defaults are SQLMesh's. NULLs pass, unless an audit is about NULLs.
-"""
+"""SQLMesh's built-in audits: their arguments, and the query of failing rows over `@this_model`; NULLs pass."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -68,13 +65,6 @@ def _read_boolean(arguments: Arguments, name: str, otherwise: bool) -> bool:
     return text == "true"
 
 
-def _read_patterns(arguments: Arguments) -> list[str]:
-    patterns = _list_items(arguments["patterns"])
-    if not patterns or not all(spark_tree(pattern).is_string for pattern in patterns):
-        raise ValueError("`patterns` must be strings, like `('a%', 'b%')`.")
-    return patterns
-
-
 def _only_if(arguments: Arguments) -> str:
     return f" WHERE {arguments['condition'].sql('spark')}" if "condition" in arguments else ""
 
@@ -87,11 +77,8 @@ def _select_rows(condition: str, arguments: Arguments) -> str:
 def _range_breach(value: str, arguments: Arguments) -> str:
     strict = not _read_boolean(arguments, "inclusive", True)
     low, high = ("<=", ">=") if strict else ("<", ">")
-    limits = [
-        f"{value} {sign} {arguments[name].sql('spark')}"
-        for name, sign in (("min_v", low), ("max_v", high))
-        if name in arguments
-    ]
+    signs = {name: sign for name, sign in (("min_v", low), ("max_v", high)) if name in arguments}
+    limits = [f"{value} {sign} {arguments[name].sql('spark')}" for name, sign in signs.items()]
     if not limits:
         raise ValueError("`min_v` or `max_v` is needed.")
     return " OR ".join(limits)
@@ -134,12 +121,8 @@ def _number_of_rows(arguments: Arguments) -> str:
     return f"SELECT COUNT(*) AS num_rows FROM @this_model{_only_if(arguments)} HAVING COUNT(*) <= {threshold}"
 
 
-def _require_accepted_values(arguments: Arguments) -> str:
-    return _select_rows(f"NOT ({_read_column(arguments)} IN ({', '.join(_list_items(arguments['is_in']))}))", arguments)
-
-
-def _not_accepted_values(arguments: Arguments) -> str:
-    return _select_rows(f"{_read_column(arguments)} IN ({', '.join(_list_items(arguments['is_in']))})", arguments)
+def _is_in(arguments: Arguments) -> str:
+    return f"{_read_column(arguments)} IN ({', '.join(_list_items(arguments['is_in']))})"
 
 
 def _require_at_least_one(arguments: Arguments) -> str:
@@ -171,11 +154,9 @@ def _sequential_values(arguments: Arguments) -> str:
 def _mutually_exclusive_ranges(arguments: Arguments) -> str:
     low, high = _read_column(arguments, "lower_bound_column"), _read_column(arguments, "upper_bound_column")
     partition_clause = arguments.get("partition_clause")
-    parts = (
-        ""
-        if partition_clause is None or partition_clause.sql().lower() in ("false", "null")
-        else ", ".join(_list_items(partition_clause))
-    )
+    parts = ""
+    if partition_clause is not None and partition_clause.sql().lower() not in ("false", "null"):
+        parts = ", ".join(_list_items(partition_clause))
     within = f"PARTITION BY {parts} " if parts else ""
     shown = f"{parts}, " if parts else ""
     ranges = (
@@ -197,7 +178,10 @@ def _regex_audit(pattern: str, lower: bool = False) -> Callable[[Arguments], str
 def _pattern_audit(operator: str, *, requires_match: bool) -> Callable[[Arguments], str]:
     def query(arguments: Arguments) -> str:
         column = _read_column(arguments)
-        match_condition = " OR ".join(f"{column} {operator} {pattern}" for pattern in _read_patterns(arguments))
+        patterns = _list_items(arguments["patterns"])
+        if not patterns or not all(spark_tree(pattern).is_string for pattern in patterns):
+            raise ValueError("`patterns` must be strings, like `('a%', 'b%')`.")
+        match_condition = " OR ".join(f"{column} {operator} {pattern}" for pattern in patterns)
         return _select_rows(f"NOT ({match_condition})" if requires_match else match_condition, arguments)
 
     return query
@@ -220,10 +204,7 @@ def _z_score(arguments: Arguments) -> str:
 
 
 def _kl_divergence(arguments: Arguments) -> str:
-    """Return the query of the sum of (p - q) * ln(p / q) over all values.
-
-    A value that only one of the columns has makes the sum infinite.
-    """
+    """Return the query of the sum of (p - q) * ln(p / q), infinite for a value of only one of the columns."""
     if ("column" in arguments) == ("source_column" in arguments):
         raise ValueError("`column` is needed.")
     source = _read_column(arguments, "column" if "column" in arguments else "source_column")
@@ -241,11 +222,7 @@ def _kl_divergence(arguments: Arguments) -> str:
 
 
 def _chi_square(arguments: Arguments) -> str:
-    """Return the query that compares chi-square with the critical value.
-
-    Chi-square must exceed it if `dependent`, and must not otherwise. `dependent` is true by default with `column_a`,
-    and false with `column`.
-    """
+    """Return the query that compares chi-square with its critical value, which it must exceed if `dependent`."""
     documented = "column" in arguments or "target_column" in arguments
     names = ("column", "target_column") if documented else ("column_a", "column_b")
     if any(name not in arguments for name in names) or (documented and {"column_a", "column_b"} & set(arguments)):
@@ -287,8 +264,10 @@ BUILT_IN: dict[str, BuiltIn] = {
     "unique_combination_of_columns": BuiltIn(
         _COLUMNS, lambda arguments: _duplicates_query(_read_columns(arguments), arguments), figures=("num_rows",)
     ),
-    "accepted_values": BuiltIn(("column", "is_in"), _require_accepted_values),
-    "not_accepted_values": BuiltIn(("column", "is_in"), _not_accepted_values),
+    "accepted_values": BuiltIn(
+        ("column", "is_in"), lambda arguments: _select_rows(f"NOT ({_is_in(arguments)})", arguments)
+    ),
+    "not_accepted_values": BuiltIn(("column", "is_in"), lambda arguments: _select_rows(_is_in(arguments), arguments)),
     "sequential_values": BuiltIn(_COLUMN, _sequential_values, ("interval",)),
     "accepted_range": BuiltIn(
         _COLUMN, lambda arguments: _select_rows(_range_breach(_read_column(arguments), arguments), arguments), RANGE

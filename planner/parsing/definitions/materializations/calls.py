@@ -102,7 +102,6 @@ def write_of(path: str, call: ast.Call, scope: Scope) -> Write:
 
 
 def _read_arguments(path: str, call: ast.Call) -> Mapping[str, ast.expr]:
-    """Return the arguments by name, one name for all versions of SQLMesh."""
     kind, positions = WRITES[path]
     arguments: dict[str, ast.expr] = {}
     pairs = [

@@ -15,15 +15,9 @@ from functools import cached_property
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.parsing.definitions.materializations import names as code_names
 from mergeplan.planner.parsing.definitions.materializations.calls import Write
-from mergeplan.planner.parsing.definitions.materializations.names import (
-    Names,
-    import_path,
-    is_sqlmesh_name,
-    is_text,
-    names_of,
-    only_defines,
-)
+from mergeplan.planner.parsing.definitions.materializations.names import Names
 from mergeplan.planner.parsing.definitions.materializations.values import NotUnderstood, Scope, Value, code_excerpt
 from mergeplan.planner.parsing.definitions.materializations.writes import infer_write
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
@@ -52,7 +46,7 @@ class Materialization:
     def write(self, properties: Mapping[str, Value]) -> Write:
         """Return the write for a model with these `materialization_properties`; raise NotUnderstood if unclear."""
         node, tree = self.node, self.tree
-        if stray := [statement for statement in tree.body if not only_defines(statement, self.names)]:
+        if stray := [statement for statement in tree.body if not code_names.only_defines(statement, self.names)]:
             raise NotUnderstood(stray[0], f"{code_excerpt(stray[0])} runs when the file is imported")
         if node not in tree.body:
             raise NotUnderstood(node, f"the class `{node.name}` is not defined at the top of its file")
@@ -105,7 +99,7 @@ NONE = Materializations()
 
 
 def _find_classes(path: str, tree: ast.Module) -> Iterator[Materialization]:
-    names = names_of(tree)
+    names = code_names.names_of(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and _is_one(node, names):
             yield Materialization(_materialization_name(node), path, node, tree, names)
@@ -113,9 +107,9 @@ def _find_classes(path: str, tree: ast.Module) -> Iterator[Materialization]:
 
 def _is_one(node: ast.ClassDef, names: Names) -> bool:
     """Return True for a class that SQLMesh finds: a direct subclass, or any class with an `insert`."""
-    return any(import_path(base, names).endswith(f".{BASE}") for base in map(_strip_subscript, node.bases)) or any(
-        isinstance(statement, ast.FunctionDef) and statement.name == "insert" for statement in node.body
-    )
+    return any(
+        code_names.import_path(base, names).endswith(f".{BASE}") for base in map(_strip_subscript, node.bases)
+    ) or any(isinstance(statement, ast.FunctionDef) and statement.name == "insert" for statement in node.body)
 
 
 def _strip_subscript(node: ast.expr) -> ast.expr:
@@ -160,24 +154,21 @@ def _kind_of(node: ast.ClassDef, tree: ast.Module, names: Names) -> ast.ClassDef
     if node.decorator_list or node.keywords or len(node.bases) != 1:
         raise NotUnderstood(node, f"the class `{node.name}` derives from more than `{BASE}`")
     base = node.bases[0]
-    if not is_sqlmesh_name(_strip_subscript(base), BASE, names):
+    if not code_names.is_sqlmesh_name(_strip_subscript(base), BASE, names):
         raise NotUnderstood(
             node, f"the class `{node.name}` derives from {code_excerpt(base)} and not from `{BASE}` itself"
         )
-    if not isinstance(base, ast.Subscript) or is_sqlmesh_name(base.slice, KIND, names):
+    if not isinstance(base, ast.Subscript) or code_names.is_sqlmesh_name(base.slice, KIND, names):
         return None
     kinds = [statement for statement in tree.body if isinstance(statement, ast.ClassDef)
              and isinstance(base.slice, ast.Name) and statement.name == base.slice.id]  # fmt: skip
-    if len(kinds) != 1 or len(kinds[0].bases) != 1 or not is_sqlmesh_name(kinds[0].bases[0], KIND, names):
+    if len(kinds) != 1 or len(kinds[0].bases) != 1 or not code_names.is_sqlmesh_name(kinds[0].bases[0], KIND, names):
         raise NotUnderstood(node, f"{code_excerpt(base.slice)} is no class of this file that derives from `{KIND}`")
     return kinds[0]
 
 
 def _kind_properties(kind: ast.ClassDef | None, names: Names) -> dict[str, ast.expr]:
-    """Return the properties of a project's kind, each with the expression that it returns.
-
-    Raise NotUnderstood for anything that might change how SQLMesh plans its models.
-    """
+    """Return the expressions of a kind's properties; raise NotUnderstood for anything that might change plans."""
     properties: dict[str, ast.expr] = {}
     if kind is None:
         return properties
@@ -207,7 +198,7 @@ def _is_free(name: str, fields: Mapping[str, ast.expr]) -> bool:
 
 
 def _return_value(function: ast.FunctionDef) -> ast.expr:
-    body = [statement for statement in function.body if not is_text(statement)]
+    body = [statement for statement in function.body if not code_names.is_text(statement)]
     match body:
         case [ast.Return(value=ast.expr() as value)] if [argument.arg for argument in function.args.args] == ["self"]:
             return value
@@ -227,6 +218,6 @@ def _validator_fields(function: ast.FunctionDef, fields: Mapping[str, ast.expr])
                 set_fields[name] = value
             case ast.If(body=[ast.Raise()], orelse=[]) | ast.Assert() | ast.Return(value=ast.Name(id="self")):
                 continue
-            case _ if not is_text(statement):
+            case _ if not code_names.is_text(statement):
                 raise NotUnderstood(statement, f"{code_excerpt(statement)} is no statement that mergeplan reads")
     return set_fields

@@ -11,11 +11,7 @@ _MAKERS = ("getLogger", "get_logger", "TypeVar")
 
 @dataclass(frozen=True)
 class Names:
-    """The meanings of names in the file of a class.
-
-    These are imports (name -> dotted name), constants, loggers, every name that the file binds, and the properties of
-    the class's kind, each with the expression that it returns.
-    """
+    """The meanings of names in a class's file: imports, constants, loggers, what it binds, the kind's properties."""
 
     imports: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, ast.expr] = field(default_factory=dict)
@@ -110,7 +106,9 @@ def names_of(tree: ast.Module) -> Names:
     return Names(
         {name: path for name, path in imports.items() if name in once},
         {name: constant for name, constant in constants.items() if name in once},
-        frozenset(name for name in once if _is_logger(name, imports, constants)),
+        frozenset(
+            name for name in once if _call_name(constants.get(name)) in _MAKERS[:2] or imports.get(name) == "logging"
+        ),
         frozenset(bound),
     )
 
@@ -132,7 +130,3 @@ def _call_name(value: ast.expr | None) -> str:
         case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
             return name
     return ""
-
-
-def _is_logger(name: str, imports: Mapping[str, str], constants: Mapping[str, ast.expr]) -> bool:
-    return _call_name(constants.get(name)) in _MAKERS[:2] or imports.get(name) == "logging"

@@ -35,10 +35,7 @@ PASSED = frozenset(
 
 
 def infer_write(insert: ast.FunctionDef, scope: Scope) -> Write:
-    """Return the write of every batch; raise NotUnderstood if no kind does the same.
-
-    The first batch finds an empty table, and so it may replace it instead.
-    """
+    """Return the write of every batch; only the first may replace. Raise NotUnderstood if no kind does the same."""
     _check_signature(insert, scope.names)
     try:
         first, later = (_Reading(scope, insert, is_first).write() for is_first in (True, False))

@@ -87,11 +87,7 @@ def with_inserted_rows(node: DbtNode) -> str:
 
 
 def is_loaded(node: DbtNode) -> bool:
-    """Return True for a node whose table only dbt can fill.
-
-    This is a seed that its hooks load, or a table whose query reads no table and whose hooks, also calls of macros,
-    fill it. Packages use such tables for dbt's data about its own runs.
-    """
+    """Return True for a node that only dbt can fill: a seed that hooks load, or a table with only rows of hooks."""
     if node.error or any(map(str.strip, node.hooks)):
         return False
     inserts = _insert_hooks(node)
@@ -138,10 +134,7 @@ def not_null_columns(node: DbtNode) -> Iterator[str]:
 
 
 def _not_null_column(node: DbtNode, hook: str) -> str:
-    """Return the column of the node's own table that a hook declares NOT NULL, or '' for any other hook.
-
-    Return '' too if the format of the table has no such constraint.
-    """
+    """Return the node's column that a hook declares NOT NULL, or '' for other hooks and other table formats."""
     match = _NOT_NULL.fullmatch(hook) if hook in node.post_hooks else None
     is_kept = str(node.settings.get("file_format") or "").lower() in ("delta", "iceberg")
     name = ColumnName.parse(match[2]) if match and is_kept and table_name(match[1]) == node.table else None
@@ -171,7 +164,6 @@ def _is_load(node: DbtNode, hook: str) -> bool:
 
 
 def _cast_columns(query: str) -> list[tuple[str, str]]:
-    """Return the columns of a query with their types if each is `CAST(... AS type)`, or an empty list."""
     try:
         tree = sqlglot.parse_one(query, dialect="spark")
     except SqlglotError:

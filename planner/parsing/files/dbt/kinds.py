@@ -1,7 +1,4 @@
-"""The kind of a dbt node in mergeplan, with its settings, and the query that fills its table.
-
-Any difference between dbt and the kind is refused with a message: no table is filled approximately.
-"""
+"""The kind of a dbt node, with its settings and its query; any difference between the two is refused."""
 
 import re
 from collections.abc import Callable
@@ -96,7 +93,7 @@ def _snapshot_kind(node: DbtNode) -> DbtKind:
     if read is None:
         raise node.refusal(f"has the snapshot strategy `{strategy}`, which mergeplan does not know")
     kind, kind_settings = read(node)
-    keys, since = node.words("unique_key"), _snapshot_column(node, "updated_at")
+    keys, since = node.words("unique_key"), _updated_column(node)
     names = {**SNAPSHOT_NAMES, **dict(node.settings.get("snapshot_meta_column_names") or {})}
     names = {role: str(name or SNAPSHOT_NAMES[role]) for role, name in names.items() if role in SNAPSHOT_NAMES}
     added = [f"scd_id_name {quote_text(names['dbt_scd_id'])}", f"updated_at_name {quote_text(names['dbt_updated_at'])}"]
@@ -120,14 +117,14 @@ def _snapshot_kind(node: DbtNode) -> DbtKind:
     return DbtKind(f"{kind} ({', '.join(settings)})", node.text)
 
 
-def _by_timestamp(node: DbtNode) -> tuple[str, tuple[str, ...]]:
+def _timestamp_kind(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     """Return the kind that begins a version if a row has a later time than the current version."""
-    if not (column := _snapshot_column(node, "updated_at")):
+    if not (column := _updated_column(node)):
         raise node.refusal("is a snapshot by `timestamp` and has no `updated_at`")
     return "SCD_TYPE_2_BY_TIME", (f"updated_at_name {quote_text(column)}",)
 
 
-def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
+def _check_kind(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     """Return the kind that begins a version if a row has other values than the current version."""
     columns = node.words("check_cols")
     if not columns:
@@ -138,9 +135,9 @@ def _by_check(node: DbtNode) -> tuple[str, tuple[str, ...]]:
     return "SCD_TYPE_2_BY_COLUMN", (f"columns [{', '.join(name.key for name in names)}]",)
 
 
-def _snapshot_column(node: DbtNode, setting: str) -> str:
-    text = str(node.settings.get(setting) or "").strip()
-    return read_column(node, setting, text) if text else ""
+def _updated_column(node: DbtNode) -> str:
+    text = str(node.settings.get("updated_at") or "").strip()
+    return read_column(node, "updated_at", text) if text else ""
 
 
 def _hard_deletes(node: DbtNode) -> str:
@@ -161,14 +158,11 @@ def _incremental_kind(node: DbtNode) -> DbtKind:
     if read is None:
         instead = f"Use one of {', '.join(STRATEGIES)}, or a model of mergeplan of kind INCREMENTAL_BY_TIME_RANGE."
         raise node.refusal(f"has the incremental strategy `{strategy}`, which mergeplan does not know", instead)
-    return _kept_kind(read(node)) if node.settings.get("full_refresh") is False else read(node)
+    return _keep_kind(read(node)) if node.settings.get("full_refresh") is False else read(node)
 
 
-def _kept_kind(kind: DbtKind) -> DbtKind:
-    """Return the kind of a table that is never computed again as a whole: dbt's `full_refresh: false`.
-
-    A batch of a microbatch model may be restated, as by dbt's `--event-time-start`.
-    """
+def _keep_kind(kind: DbtKind) -> DbtKind:
+    """Return the kind of a table that is never computed again as a whole, though its batches may be restated."""
     name, _, settings = kind.kind.removesuffix(")").partition(" (")
     added = KEPT.get(name, ())
     return replace(kind, kind=f"{name} ({', '.join(filter(None, (settings, *added)))})") if added else kind
@@ -206,16 +200,11 @@ def _delete_insert(node: DbtNode) -> DbtKind:
 
 
 def _insert_overwrite(node: DbtNode) -> DbtKind:
-    """Return the kind that replaces the partitions that the query returns or, without partitions, the whole table.
-
-    Later runs depend on the content of the table, if only on whether it has rows.
-    """
+    """Return the kind that replaces partitions or the whole table; later runs depend on what it contains."""
     columns = node.words("partition_by")
     if node.words("liquid_clustered_by"):
-        raise node.refusal(
-            "replaces rows by `liquid_clustered_by`, or the whole table, as the version of Databricks decides",
-            "Use `partition_by`, or `merge` with a `unique_key`.",
-        )
+        message = "replaces rows by `liquid_clustered_by`, or the whole table, as the version of Databricks decides"
+        raise node.refusal(message, "Use `partition_by`, or `merge` with a `unique_key`.")
     if is_alike(node.text, node.later):
         return DbtKind("INCREMENTAL_BY_PARTITION" if columns else "FULL", node.text)
     kind = "INCREMENTAL_BY_PARTITION" if columns else "INCREMENTAL_UNMANAGED (insert_overwrite true)"
@@ -264,8 +253,8 @@ STRATEGIES: dict[str, Read] = {
     "replace_where": _append_kind,  # its predicates decide the replaced rows: a model with predicates is refused above
 }
 SNAPSHOTS: dict[str, Callable[[DbtNode], tuple[str, tuple[str, ...]]]] = {
-    "timestamp": _by_timestamp,
-    "check": _by_check,
+    "timestamp": _timestamp_kind,
+    "check": _check_kind,
 }
 KINDS: dict[str, Read] = {
     "view": lambda node: DbtKind("VIEW", node.text),

@@ -1,12 +1,8 @@
-"""A compiled project from manifests that `dbt compile` wrote elsewhere, as in CI; dbt is not called here.
-
-Nodes are compared with the files of the project: a node whose text differs is an error of that node. YAML files leave
-no trace in a manifest.
-"""
+"""A compiled project from manifests that `dbt compile` wrote elsewhere, compared with the project's files."""
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -15,29 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.parsing.files.dbt import manifest_types as parts
+from mergeplan.planner.parsing.files.dbt import parsed_files as read_files
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import MERGE, add_adapter_defaults
-from mergeplan.planner.parsing.files.dbt.manifest_types import (
-    ColumnPart,
-    Constraint,
-    ExposurePart,
-    FilePart,
-    FixturePart,
-    ManifestFile,
-    NodePart,
-    RunResults,
-    SourcePart,
-    UnitTestPart,
-)
 from mergeplan.planner.parsing.files.dbt.manifest_vars import check_vars, reads_vars, refuse_vars_of_packages
 from mergeplan.planner.parsing.files.dbt.nodes import DbtProject
-from mergeplan.planner.parsing.files.dbt.parsed_files import (
-    AGAIN,
-    NAME,
-    OF_STATE,
-    ParsedFile,
-    check_parsed_files,
-    parsed_files,
-)
+from mergeplan.planner.parsing.files.dbt.parsed_files import AGAIN, NAME, OF_STATE, ParsedFile
 from mergeplan.planner.parsing.files.dbt.spelling import quote_words, spark_words
 from mergeplan.planner.parsing.files.typed_json import describe_place, read_json
 
@@ -53,8 +32,8 @@ class Manifest:
     """One manifest.json, with the run_results.json and the partial_parse.msgpack beside it."""
 
     path: str
-    content: ManifestFile
-    results: RunResults
+    content: parts.ManifestFile
+    results: parts.RunResults
     parsed: tuple[ParsedFile, ...] = ()  # the files that dbt read for it
 
     @property
@@ -83,7 +62,7 @@ class Manifest:
         """The hash that dbt keeps of its variables."""
         return next((file.hashed for file in self.parsed if file.kind == OF_STATE), "")
 
-    def calls(self, node: NodePart, macro: str) -> bool:
+    def calls(self, node: parts.NodePart, macro: str) -> bool:
         """Return True if a node's template calls a macro, directly or through others."""
         macro_names: set[str] = set()
         waiting = [*node.depends_on.macros]
@@ -96,12 +75,9 @@ class Manifest:
 
 
 def load_manifest(path: str, text: str, results: str | None, parsed: bytes | None, project: str) -> Manifest:
-    """Return a manifest of this project; raise ProjectError for any other file.
-
-    The file must be a manifest, of this project, and compiled for Spark.
-    """
-    content = read_json(ManifestFile, path, text, hint="Make it by `dbt compile --full-refresh`.")
-    run = read_json(RunResults, str(PurePosixPath(path).with_name("run_results.json")), results or "{}")
+    """Return a manifest of this project, compiled for Spark; raise ProjectError for any other file."""
+    content = read_json(parts.ManifestFile, path, text, hint="Make it by `dbt compile --full-refresh`.")
+    run = read_json(parts.RunResults, str(PurePosixPath(path).with_name("run_results.json")), results or "{}")
     manifest = Manifest(path, content, run)
     if manifest.adapter not in ("spark", "databricks"):
         message = f"The manifest was made for `{manifest.adapter}`: mergeplan runs on Spark."
@@ -113,7 +89,7 @@ def load_manifest(path: str, text: str, results: str | None, parsed: bytes | Non
         hint = f"dbt writes it to the same folder: keep {NAME} there. dbt 2 writes none: use dbt-core 1.12 or older."
         raise ProjectError(f"There is no {NAME} beside the manifest, by which its files are compared.",
                            place=Place(path, 1), hint=hint)  # fmt: skip
-    return replace(manifest, parsed=tuple(parsed_files(path, parsed, project)))
+    return replace(manifest, parsed=tuple(read_files.parsed_files(path, parsed, project)))
 
 
 def manifest_project(
@@ -131,13 +107,14 @@ def manifest_project(
         raise ProjectError(message, place=Place(first.path, 1), hint=hint)
     content, names = first.content, list(files)
     for manifest in filter(None, (first, later)):
-        check_parsed_files(manifest.path, manifest.parsed, first.project, names, read)
+        read_files.check_parsed_files(manifest.path, manifest.parsed, first.project, names, read)
         version = manifest.content.metadata.dbt_version
         if reads_vars(version):
             check_vars(manifest.path, version, manifest.vars_hash, manifest.results.args, target, read)
             refuse_vars_of_packages(manifest.path, names)
     _check_files(first, names)
-    nodes = [node for node in content.nodes.values() if node.resource_type in KINDS and _is_enabled(node)]
+    enabled = (node for node in content.nodes.values() if node.config.get("enabled") is not False)
+    nodes = [node for node in enabled if node.resource_type in KINDS]
     data: dict[str, Any] = {
         "dbt": content.metadata.dbt_version,
         "nodes": [_node_data(first, later, node, types.get(node.unique_id, {}), read) for node in nodes],
@@ -150,37 +127,33 @@ def manifest_project(
     folders = {name.split("/")[-2]: name.rpartition("/")[0] for name in names if name.endswith("/dbt_project.yml")}
     paths = {*names}
     for part in ("nodes", "sources", "unit_tests"):
-        data[part] = [_from_root(item, first.project, folders, paths) for item in data[part]]
+        data[part] = [_place_from_root(item, first.project, folders, paths) for item in data[part]]
     try:
         project = DbtProject.model_validate(data)
         is_databricks = first.adapter == "databricks"
         return project.change_texts(lambda text: spark_words(quote_words(text)) if is_databricks else quote_words(text))
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        message = f"{describe_place(_with_id(data, wrong['loc']))} is wrong: {wrong['msg']}."
+        message = f"{describe_place(_name_by_id(data, wrong['loc']))} is wrong: {wrong['msg']}."
         raise ProjectError(message, place=Place(first.path, 1)) from None
 
 
-def _with_id(data: Mapping[str, Any], loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
+def _name_by_id(data: Mapping[str, Any], loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
     match loc:
         case (str(collection), int(number), *keys) if isinstance(item := data[collection][number], dict):
             return (collection, str(item.get("id") or item.get("name")), *keys)
     return loc
 
 
-def _from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], names: set[str]) -> dict[str, Any]:
+def _place_from_root(item: dict[str, Any], project: str, folders: Mapping[str, str], names: set[str]) -> dict[str, Any]:
     """Return a part with its path from the project's root; dbt gives a package's path from the package."""
     package = item["id"].split(".")[1]
     path = f"{folders.get(package, '')}/{item['path']}"
     return {**item, "path": path} if package != project and path in names else item
 
 
-def _is_enabled(node: NodePart) -> bool:
-    return node.config.get("enabled") is not False
-
-
 def _node_data(
-    first: Manifest, later: Manifest | None, node: NodePart, types: Mapping[str, str], read: Read
+    first: Manifest, later: Manifest | None, node: parts.NodePart, types: Mapping[str, str], read: Read
 ) -> dict[str, Any]:
     config = node.config
     hooks, post_hooks = ([hook.get("sql", "") for hook in written or ()]
@@ -188,7 +161,12 @@ def _node_data(
     later_node = later.content.nodes.get(node.unique_id) if later else None
     merge = first.content.macros[MERGE].macro_sql if MERGE in first.content.macros else ""
     settings = add_adapter_defaults(first.adapter, config, merge)
-    constraints = [[constraint.type, name, constraint.expression] for name, constraint in _list_constraints(node)]
+    named = [(column.name, constraint) for column in node.columns.values() for constraint in column.constraints]
+    named += [("", constraint) for constraint in node.constraints]
+    constraints = [[constraint.type, name, constraint.expression] for name, constraint in named]
+    error = _node_problem(first, node, later_node, read)
+    if not error and node.resource_type == "seed" and not types:
+        error = "The types of its columns are in no catalog.json beside the manifest: `dbt docs generate`"
     column_types = {name.lower(): type_ for name, type_ in (config.get("column_types") or {}).items()}
     return {
         "id": node.unique_id, "type": node.resource_type, "name": node.name, "path": node.original_file_path,
@@ -200,12 +178,12 @@ def _node_data(
         "depends_on": sorted(node.depends_on.nodes), "attached": node.attached_node,
         "hooks": hooks, "post_hooks": post_hooks,
         "text": node.compiled_code, "later": later_node.compiled_code if later_node else "",
-        "error": _node_problem(first, node, later_node, read) or _type_error(node, types),
+        "error": error,
         "types": [[name, column_types.get(name, type_)] for name, type_ in types.items()],
     }  # fmt: skip
 
 
-def _node_problem(first: Manifest, node: NodePart, later: NodePart | None, read: Read) -> str:
+def _node_problem(first: Manifest, node: parts.NodePart, later: parts.NodePart | None, read: Read) -> str:
     if not _is_current(first, node, read):
         return "Its file is another one than when the manifest was made"
     config = node.config
@@ -224,18 +202,8 @@ def _node_problem(first: Manifest, node: NodePart, later: NodePart | None, read:
     return ""
 
 
-def _type_error(node: NodePart, types: Mapping[str, str]) -> str:
-    is_unknown = node.resource_type == "seed" and not types
-    return (
-        "The types of its columns are in no catalog.json beside the manifest: `dbt docs generate`" if is_unknown else ""
-    )
-
-
-def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
-    """Return False for a node whose file has another text than in the manifest.
-
-    A generic test has no text of its own, and files of packages are not compared.
-    """
+def _is_current(first: Manifest, node: parts.NodePart, read: Read) -> bool:
+    """Return False for a node whose file was edited since; generic tests and packages are not compared."""
     if node.checksum.name != "sha256" or node.test_metadata or node.package_name != first.project:
         return True
     text = read(node.original_file_path)
@@ -247,7 +215,7 @@ def _is_current(first: Manifest, node: NodePart, read: Read) -> bool:
 def _check_files(manifest: Manifest, files: Iterable[str]) -> None:
     content = manifest.content
     disabled = (node for nodes in content.disabled.values() for node in nodes)
-    nodes: list[NodePart | FilePart] = [*content.nodes.values(), *content.macros.values(), *disabled]
+    nodes: list[parts.NodePart | parts.FilePart] = [*content.nodes.values(), *content.macros.values(), *disabled]
     own_paths = {node.original_file_path for node in nodes if node.package_name == manifest.project}
     folders = {path.partition("/")[0] for path in own_paths}
     for path in files:
@@ -257,7 +225,7 @@ def _check_files(manifest: Manifest, files: Iterable[str]) -> None:
             raise ProjectError(message, place=Place(path, 1), hint="Make the manifest again.")
 
 
-def _unit_test(manifest: Manifest, test: UnitTestPart) -> dict[str, Any]:
+def _unit_test(manifest: Manifest, test: parts.UnitTestPart) -> dict[str, Any]:
     nodes = manifest.content.nodes
     model = next((nodes[id] for id in test.depends_on.nodes if id in nodes), None)
     overrides = test.overrides
@@ -276,7 +244,7 @@ def _unit_test(manifest: Manifest, test: UnitTestPart) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _input_relation(manifest: Manifest, model: NodePart | None, text: str) -> str:
+def _input_relation(manifest: Manifest, model: parts.NodePart | None, text: str) -> str:
     """Return the table of an input: `ref(...)`, `source(...)` or `this`; '' if the model reads none of this name."""
     if model is None:
         return ""
@@ -295,11 +263,11 @@ def _input_relation(manifest: Manifest, model: NodePart | None, text: str) -> st
     return ""
 
 
-def _fixture_data(item: FixturePart) -> dict[str, Any]:
+def _fixture_data(item: parts.FixturePart) -> dict[str, Any]:
     return {"query": item.rows} if isinstance(item.rows, str) else {"rows": item.rows or []}
 
 
-def _source_data(source: SourcePart) -> dict[str, Any]:
+def _source_data(source: parts.SourcePart) -> dict[str, Any]:
     return {
         "id": source.unique_id, "relation": source.relation, "path": source.original_file_path,
         "description": source.description, "tags": sorted(source.tags),
@@ -308,7 +276,7 @@ def _source_data(source: SourcePart) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _freshness_data(source: SourcePart) -> dict[str, str]:
+def _freshness_data(source: parts.SourcePart) -> dict[str, str]:
     freshness = source.freshness
     ages = {"warn_after": freshness.warn_after.text, "error_after": freshness.error_after.text}
     return {
@@ -316,18 +284,12 @@ def _freshness_data(source: SourcePart) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _exposure_data(exposure: ExposurePart) -> dict[str, Any]:
+def _exposure_data(exposure: parts.ExposurePart) -> dict[str, Any]:
     return {
         "name": exposure.label or exposure.name, "type": exposure.type, "url": exposure.url,
         "owner": exposure.owner.words, "depends_on": sorted(exposure.depends_on.nodes),
     }  # fmt: skip
 
 
-def _list_constraints(node: NodePart) -> Iterator[tuple[str, Constraint]]:
-    for column in node.columns.values():
-        yield from ((column.name, constraint) for constraint in column.constraints)
-    yield from (("", constraint) for constraint in node.constraints)
-
-
-def _column_data(column: ColumnPart) -> dict[str, str]:
+def _column_data(column: parts.ColumnPart) -> dict[str, str]:
     return {"name": column.name, "type": column.data_type, "description": column.description}

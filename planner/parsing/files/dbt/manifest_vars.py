@@ -1,7 +1,4 @@
-"""The variables of a dbt project by which a manifest was made, of which dbt 1.12 keeps a hash.
-
-dbt reads them from `vars.yml` since 1.12, and no other trace of that file is in what it writes.
-"""
+"""The variables by which a manifest was made: dbt 1.12 keeps a hash of them, the only trace of `vars.yml`."""
 
 import hashlib
 import re

@@ -26,7 +26,12 @@ def merge_settings(node: DbtNode) -> tuple[str, ...]:
     matched = f"when_matched (WHEN MATCHED{when} THEN UPDATE SET {updated})" if updated != "*" or when else ""
     null_safe = "null_safe_key true" if node.settings.get("null_safe_key") else ""
     parts = [f"unique_key ({', '.join(keys)})", matched, null_safe]
-    if predicates := _merge_conditions(node):
+    # an OR is refused because dbt joins them by AND without brackets
+    setting = next((name for name in PREDICATES if node.settings.get(name)), "")
+    value = node.settings.get(setting)
+    if value and not isinstance(value, list | tuple):
+        raise node.refusal(f"sets `{setting}` to a text, where dbt merges by a list of texts")
+    if predicates := [_read_condition(node, setting, text, stands_alone=True) for text in node.words(setting)]:
         parts.append(f"merge_filter ({' AND '.join(f'({predicate})' for predicate in predicates)})")
     return tuple(filter(None, parts))
 
@@ -35,7 +40,12 @@ def _update_clause(node: DbtNode, keys: tuple[str, ...]) -> str:
     if str(node.settings.get("skip_matched_step") or "").lower() == "true":
         key = _read_columns(node, "unique_key")[0].key
         return f"target.{key} = target.{key}"
-    updated, excluded = _read_columns(node, "merge_update_columns"), _list_excluded(node)
+    # dbt compares these texts with the names of the table's columns
+    texts = node.words("merge_exclude_columns")
+    if quoted := next((text for text in texts if "`" in text), ""):
+        hint = f"Write it without back-ticks: `{quoted.strip('` ')}`."
+        raise node.refusal(f"names `{quoted}` in `merge_exclude_columns`, which dbt finds in no table", hint)
+    updated, excluded = _read_columns(node, "merge_update_columns"), [ColumnName(text.strip()) for text in texts]
     if updated and excluded:
         raise node.refusal("sets both `merge_update_columns` and `merge_exclude_columns`, which dbt refuses")
     if excluded and {*excluded}.issuperset(ColumnName.parse(key) for key in keys):
@@ -72,26 +82,8 @@ def read_column(node: DbtNode, setting: str, text: str) -> ColumnName:
     return name
 
 
-def _list_excluded(node: DbtNode) -> list[ColumnName]:
-    """Return the columns that are not updated: dbt compares these texts with the names of the table's columns."""
-    texts = node.words("merge_exclude_columns")
-    if quoted := next((text for text in texts if "`" in text), ""):
-        hint = f"Write it without back-ticks: `{quoted.strip('` ')}`."
-        raise node.refusal(f"names `{quoted}` in `merge_exclude_columns`, which dbt finds in no table", hint)
-    return [ColumnName(text.strip()) for text in texts]
-
-
 def _read_columns(node: DbtNode, setting: str) -> list[ColumnName]:
     return [read_column(node, setting, text) for text in node.words(setting)]
-
-
-def _merge_conditions(node: DbtNode) -> list[str]:
-    """Return the conditions besides the key; an OR is refused because dbt joins them by AND without brackets."""
-    setting = next((name for name in PREDICATES if node.settings.get(name)), "")
-    value = node.settings.get(setting)
-    if value and not isinstance(value, list | tuple):
-        raise node.refusal(f"sets `{setting}` to a text, where dbt merges by a list of texts")
-    return [_read_condition(node, setting, text, stands_alone=True) for text in node.words(setting)]
 
 
 def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: bool = False) -> str:
@@ -109,17 +101,11 @@ def _read_condition(node: DbtNode, setting: str, text: str, *, stands_alone: boo
     for part in condition.walk():
         if isinstance(part, exp.Query | exp.Star | exp.AggFunc | exp.Window) or has_other_precedence(part):
             raise wrong
+    aliases = [(str(node.settings.get(key) or usual).lower(), side) for key, (usual, side) in _SIDES.items()]
     for column in condition.find_all(exp.Column):
-        side = _merge_side(node, column.table.lower())
+        side = next((side for alias, side in aliases if alias == column.table.lower()), None)
         if side is None or column.args.get("db"):
             hint = f"Write DBT_INTERNAL_DEST or DBT_INTERNAL_SOURCE before `{column.name}`."
             raise node.refusal(f"names `{column.sql('spark')}` in `{setting}`, which may be of either side", hint)
         column.set("table", exp.to_identifier(side))
     return spark_text_of(condition)
-
-
-def _merge_side(node: DbtNode, name: str) -> str | None:
-    for setting, (usual, side) in _SIDES.items():
-        if name == str(node.settings.get(setting) or usual).lower():
-            return side
-    return None

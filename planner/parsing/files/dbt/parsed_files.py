@@ -1,7 +1,4 @@
-"""The files that dbt read to make a manifest, from the partial_parse.msgpack that it writes beside it.
-
-A manifest of other files is outdated, even if nothing in it shows that: it has no trace of YAML files.
-"""
+"""The files that dbt read for a manifest, by its partial_parse.msgpack: a manifest has no trace of YAML files."""
 
 import hashlib
 import os
@@ -25,10 +22,7 @@ AGAIN = "Make the manifest again."
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """A file that dbt read: its path from the root, its package, its kind in dbt, and the SHA-256 of its text.
-
-    The hash is '' for a large seed, whose text dbt does not hash.
-    """
+    """A file that dbt read: path, package, kind, and the SHA-256 of its text, '' for a large seed."""
 
     path: str
     package: str

@@ -17,10 +17,7 @@ _NAMED = re.compile(rf"\b(?:{'|'.join(WORDS)})\s*\(", re.IGNORECASE)
 
 
 def quote_words(text: str) -> str:
-    """Return a query with back-ticks around columns named `from` and `values`, which the parser reads only so.
-
-    Return an unreadable query unchanged.
-    """
+    """Return a query with back-ticks around columns named `from` and `values`; return an unreadable one unchanged."""
     if not _COLUMN.search(text):
         return text
     try:

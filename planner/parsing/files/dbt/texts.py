@@ -37,7 +37,11 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
     if audits:
         header.append(f"audits ({', '.join(name for name, _ in audits)})")
     filled = fill_moments(node, kind.query)
-    _refuse_files(node, filled)
+    # Spark would read any files there
+    if path := find_files(filled):
+        problem = f"`{node.table}` reads the files `{path[:80]}` by their path, and not a table."
+        hint = "Let a table have them (`CREATE TABLE raw.items USING parquet LOCATION '...'`), and read it as a source."
+        raise ProjectError(problem, place=Place(node.path, 1), hint=hint)
     _refuse_macros(node, filled)
     query = f" {fill_edges(node, filled).rstrip()}\n" if kind.query else ""  # whose lines are those of dbt's text
     below = "".join(f"\n{text}\n" for _, text in audits)
@@ -45,11 +49,7 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
 
 
 def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str]]:
-    """Yield the audits of a test, as (name, AUDIT block).
-
-    An audit is blocking if the test is an error in dbt, and only warns if it is a warning. A test without a single
-    model is a standalone audit. Raise ProjectError for a test that cannot run.
-    """
+    """Yield a test's audits (name, AUDIT block), blocking if it is an error in dbt; raise ProjectError."""
     if test.error:
         raise ProjectError(f"dbt cannot compile it: {test.error.rstrip('.')}.", place=Place(test.path, test.line))
     if is_blank(test.text):
@@ -70,7 +70,6 @@ def audit_name(test: DbtNode) -> str:
 
 
 def _audit_block(test: DbtNode, model: DbtNode | None, condition: str, *, blocking: bool) -> tuple[str, str]:
-    """Return one audit: the failing rows, or their number if another number than none is allowed."""
     if not _CONDITION.fullmatch(condition):
         message = f"it fails at `{condition}`, which is no comparison with a number."
         raise ProjectError(message, place=Place(test.path, 1))
@@ -95,10 +94,7 @@ def replace_relation(text: str, relation: str, replacement: str) -> str:
 
 
 def tests_by_model(project: DbtProject) -> tuple[Mapping[str, list[DbtNode]], list[DbtNode]]:
-    """Return the tests of each node by its id, and those that belong to no single node.
-
-    Each test runs at the last built of all nodes that it reads.
-    """
+    """Return the tests of each node, the last built of all that they read, and the tests of no single node."""
     by_model: dict[str, list[DbtNode]] = {}
     apart: list[DbtNode] = []
     for test in project.nodes:
@@ -122,10 +118,7 @@ def _list_ancestors(project: DbtProject, name: str) -> set[str]:
 
 
 def constraint_texts(node: DbtNode) -> Iterator[tuple[str, str]]:
-    """Yield the audits of the constraints of hooks and of a contract.
-
-    On tables of Delta, a write that breaks a constraint fails.
-    """
+    """Yield the audits of the constraints of hooks and of a contract, which fail a write on Delta."""
     name = f"{_WORD.sub('_', node.id.partition('.')[2])}_constraint"
     for column in dict.fromkeys(not_null_columns(node)):
         yield _constraint_audit(node, f"{name}_not_null_{_WORD.sub('_', column)}", f"{quote_name(column)} IS NULL")
@@ -202,19 +195,8 @@ def _refuse_macros(node: DbtNode, text: str) -> None:
                            place=Place(node.path, 1))  # fmt: skip
 
 
-def _refuse_files(node: DbtNode, text: str) -> None:
-    """Raise ProjectError for a query that reads files by their path: Spark would read any files there."""
-    if path := find_files(text):
-        message = f"`{node.table}` reads the files `{path[:80]}` by their path, and not a table."
-        hint = "Let a table have them (`CREATE TABLE raw.items USING parquet LOCATION '...'`), and read it as a source."
-        raise ProjectError(message, place=Place(node.path, 1), hint=hint)
-
-
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """Yield sources with typed columns or freshness as items of external_models.yaml, and the tables that dbt fills.
-
-    YAML need not list all columns of a source.
-    """
+    """Yield sources with typed columns or freshness as external models, and the tables that dbt fills."""
     for node in filter(is_loaded, project.nodes):
         yield {"name": _quote_table(node), "columns": dict(node.types), "stamp": load_stamp(node)}
     built = {node.table for node in project.nodes if node.type != "test"}
@@ -229,7 +211,7 @@ def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
         typed = [*filter(_is_typed, sources)]
         yield {
             "name": ".".join(map(quote_name, table.split("."))),
-            **({"columns": _shared_columns(typed), "partial_columns": True} if typed else {}),
+            **({"columns": _merge_columns(typed), "partial_columns": True} if typed else {}),
             **({"description": description} if description else {}),
             **({"freshness": freshness} if freshness else {}),
         }
@@ -239,7 +221,7 @@ def _is_typed(source: DbtSource) -> bool:
     return bool(source.columns) and all(column.type for column in source.columns)
 
 
-def _shared_columns(sources: Sequence[DbtSource]) -> dict[str, str]:
+def _merge_columns(sources: Sequence[DbtSource]) -> dict[str, str]:
     """Return the columns of a table that sources describe, without those of which they say different types."""
     types: dict[str, set[str]] = {}
     for column in (column for source in sources for column in source.columns):

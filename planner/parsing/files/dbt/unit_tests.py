@@ -25,7 +25,13 @@ def unit_test_body(test: DbtUnitTest, project: DbtProject) -> dict[str, object]:
         raise _not_run(test, "its model is not compiled")
     if test.error:
         raise _not_run(test, test.error)
-    load = _read_load(test)
+    load = test.load
+    if not isinstance(load, dict):
+        raise _not_run(test, f"`config.meta.mergeplan` is no mapping of {', '.join(LOAD)}")
+    if unknown := sorted(load.keys() - set(LOAD)):
+        raise _not_run(test, f"`{unknown[0]}` is no key of `config.meta.mergeplan`: {', '.join(LOAD)}")
+    if load and "table" not in load:
+        raise _not_run(test, "`config.meta.mergeplan` has no `table`")
     is_microbatch = model.settings.get("incremental_strategy") == "microbatch" and model.materialized == "incremental"
     if is_microbatch and not ("table" in load and "start" in load):
         raise _not_run(test, "its model is filled by batches")
@@ -46,22 +52,8 @@ def unit_test_body(test: DbtUnitTest, project: DbtProject) -> dict[str, object]:
     return {**body, "vars": {key: load[key] for key in LOAD[1:] if key in load}}
 
 
-def _read_load(test: DbtUnitTest) -> Mapping[str, Any]:
-    """Return `config.meta.mergeplan`: the table that is expected after a load, and the time of the load."""
-    if not isinstance(test.load, dict):
-        raise _not_run(test, f"`config.meta.mergeplan` is no mapping of {', '.join(LOAD)}")
-    if unknown := sorted(test.load.keys() - set(LOAD)):
-        raise _not_run(test, f"`{unknown[0]}` is no key of `config.meta.mergeplan`: {', '.join(LOAD)}")
-    if test.load and "table" not in test.load:
-        raise _not_run(test, "`config.meta.mergeplan` has no `table`")
-    return test.load
-
-
 def spell_names(text: str, project: DbtProject) -> str:
-    """Return a file of our own tests as mergeplan reads it.
-
-    It has the tables of dbt's models and sources in place of their names, and the texts that calls of macros become.
-    """
+    """Return a file of our own tests with tables in place of dbt's names, and texts in place of macro calls."""
     tables = {source.id.split(".", 2)[2]: source.table for source in project.sources}
     tables |= {node.name: node.table for node in project.nodes if node.type in ("model", "seed", "snapshot")}
     root = _compose(text)
@@ -70,11 +62,8 @@ def spell_names(text: str, project: DbtProject) -> str:
         (node, dict(zip(CALL_KEYS, (node.value, *calls.get(node.value, UNRENDERED)), strict=True)))
         for node in _calls(root)
     ]
-    new_values += [
-        (node, tables[node.value])
-        for node in _name_nodes(root)
-        if node.value in tables and node.value not in tables.values()
-    ]
+    named = (node for node in _name_nodes(root) if node.value in tables and node.value not in tables.values())
+    new_values += [(node, tables[node.value]) for node in named]
     splices: dict[int, Splice] = {}  # by their start: an alias is the node of its anchor
     for node, value in new_values:
         start, end = node.start_mark.index, node.end_mark.index
@@ -134,10 +123,7 @@ def unit_test_text(tests: Iterable[tuple[DbtUnitTest, Mapping[str, object]]], so
 
 
 def _select_inputs(test: DbtUnitTest, model: DbtNode, load: Mapping[str, Any]) -> Sequence[DbtFixture]:
-    """Return the inputs that the model's query reads; the model's own rows decide whether a run is a later one.
-
-    A load adds to these rows, whether the query reads them or not.
-    """
+    """Return the inputs that the query reads; the model's own rows decide whether a run is a later one."""
     model_inputs = [fixture for fixture in test.inputs if fixture.table == model.table]
     parent_inputs = [fixture for fixture in test.inputs if fixture.table != model.table]
     is_twofold = model.materialized == "incremental" and model.text.strip() != model.later.strip()

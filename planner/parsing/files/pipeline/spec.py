@@ -75,10 +75,7 @@ def parse_spec(path: str, text: str) -> PipelineSpec:
 
 
 def _is_match(path: str, include: str) -> bool:
-    """Return True if a pattern matches a file: the file itself, `folder/**`, or a pattern within one folder.
-
-    Spark allows these forms.
-    """
+    """Return True if a file matches one of Spark's patterns: a file, `folder/**`, or a pattern within one folder."""
     include = include.removeprefix("./")
     if include.endswith("/**"):
         return path.startswith(include[:-2])

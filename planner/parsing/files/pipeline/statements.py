@@ -101,7 +101,6 @@ def _read_table(statement: _Statement, schema: str) -> PipelineTable:
 
 
 def _model_text(statement: _Statement, name: str, what: str, at: int, schema: str) -> str:
-    """Return the text of a model whose lines are those of the file."""
     header = [f"name {name}", f"kind {KINDS[what]}"]
     tokens = statement.tokens
     while at < len(tokens) and _keyword_text(tokens[at]) != "AS":
@@ -140,7 +139,6 @@ def _read_clause(statement: _Statement, name: str, at: int) -> tuple[str, int]:
 
 
 def _qualify_query(statement: _Statement, name: str, query: str, schema: str) -> str:
-    """Return a query with the schema before each table that has none; raise ProjectError for one that streams."""
     try:
         (tree,) = Dialect.get_or_raise("spark").parse(query)
     except (SqlglotError, ValueError, RecursionError):
