@@ -154,10 +154,7 @@ class BotContext:
             return self._checkouts[place]
 
     def config(self, checkout: Checkout, commit: str, default_branch: str) -> BotConfig | None:
-        """Return the rules at a commit of the prod branch; None if there is no project.
-
-        Raise ProjectError if the configuration cannot be read.
-        """
+        """Return the rules at a commit of the prod branch, None without a project; raise ProjectError if unreadable."""
         section = self.section(checkout, commit)
         return None if section is None else config_of(section, default_branch)
 

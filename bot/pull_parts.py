@@ -28,8 +28,6 @@ class ProjectPlace:
 
 @dataclass(frozen=True)
 class PlanBase:
-    """What the plan was made against."""
-
     sha: str = ""  # the commit that the head was merged into
     tree: str = ""  # the merge, as it was planned
     prod_revision: int = 0
@@ -37,8 +35,6 @@ class PlanBase:
 
 @dataclass(frozen=True)
 class PlanRun:
-    """The last run of the planner for the head."""
-
     id: str = ""
     lines: str = ""  # as `pack_outcome` packs them
     fresh: bool = False  # while planning: `lines` already holds the new plan, whose tables are being built
@@ -110,8 +106,6 @@ class PendingOverride:
 
 @dataclass(frozen=True)
 class PlanWishes:
-    """The requests of people for the next plan."""
-
     again: bool = False  # another plan of the same head
     sources_moved: bool = False  # the same, since another project changed tables that it reads
     overrides: tuple[PendingOverride, ...] = ()
@@ -207,8 +201,6 @@ class PullStack:
 
 @dataclass(frozen=True)
 class PullPromotion:
-    """The merge, and its promotion to prod."""
-
     merge_sha: str = ""
     lines: str = ""  # of its run, as `pack_outcome` packs them
     revision: int = 0  # of prod since then

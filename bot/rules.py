@@ -175,7 +175,6 @@ class BotConfig(BaseModel):
 
     @property
     def prod_branch(self) -> str:
-        """The branch that prod follows."""
         return self.prod_branch_name or ""
 
     def environment(self, number: int) -> str:

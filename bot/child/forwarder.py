@@ -228,10 +228,7 @@ def serve_forwarder(forwarder: Forwarder, socket_path: Path | None) -> Iterator[
 
 @contextmanager
 def private_socket() -> Iterator[Path]:
-    """Yield a path for a socket that only this process can reach.
-
-    The path is short because the address of a socket holds about a hundred characters.
-    """
+    """Yield a path for a socket that only this process can reach; it is short, since addresses of sockets must be."""
     with tempfile.TemporaryDirectory(prefix="mergeplan-") as folder:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -131,7 +131,6 @@ class Form:
 
     @property
     def verb(self) -> str:
-        """What follows the slash."""
         return self.usage.split()[0].removeprefix("/")
 
 

@@ -224,7 +224,6 @@ class Checkout:
         return git_commit
 
     def _list_ancestors(self, objects: Objects, commit: str) -> set[str]:
-        """Return a commit and all before it; nothing for a missing one."""
         commits, pending_commits = set[str](), [commit] if self._find_commit(objects, commit) else []
         while pending_commits:
             at = pending_commits.pop()
@@ -234,10 +233,7 @@ class Checkout:
         return commits
 
     def _look_through(self, objects: Objects, base: str, head: str) -> None:
-        """Read, and so prove, all that a merge of the two looks at.
-
-        Commits with several merge bases are merged over a merge of these, and so on down.
-        """
+        """Read, and so prove, all that a merge of the two looks at; several merge bases are themselves merged first."""
         oids, checked_pairs, pending_pairs = dict[str, None](), set[frozenset[str]](), [frozenset((base, head))]
         while pending_pairs:
             pair = pending_pairs.pop()

@@ -30,7 +30,6 @@ class Calls:
 
     @property
     def connection(self) -> OwnerConnection:
-        """The connection of the repository's owner, as it is now."""
         return self._owners.connect(self.name)
 
     @property

@@ -62,8 +62,6 @@ class ModelGroup:
 
 @dataclass(frozen=True)
 class Diff:
-    """The text of a model, before and after."""
-
     row: ModelRow
     lines: tuple[DiffLine, ...]
     left_out: int
@@ -71,8 +69,6 @@ class Diff:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a plan changes, as the pages show it."""
-
     record: PullRecord
 
     @property
@@ -160,7 +156,6 @@ class PageView:
 
     @property
     def place(self) -> str:
-        """The repository, and which of its projects."""
         return title_of(self.record.repository)
 
     @property

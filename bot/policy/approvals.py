@@ -39,8 +39,6 @@ class ReviewRule:
 
 @dataclass(frozen=True)
 class Review:
-    """A review as GitHub lists it."""
-
     author: str
     state: str
     commit: str
@@ -114,8 +112,6 @@ class Decision:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the rules ask of one plan."""
-
     needs: tuple[Need, ...] = ()
     blocked: tuple[Block, ...] = ()
     freezes: tuple[Freeze, ...] = ()

@@ -87,8 +87,6 @@ class BuildProd:
 
 @dataclass(frozen=True)
 class RefuseRollback:
-    """A requested rollback that is not possible any more."""
-
     number: int
     reason: str
 
@@ -125,8 +123,6 @@ class DeployPull:
 
 @dataclass(frozen=True)
 class RefuseDeploy:
-    """A /deploy that cannot be now."""
-
     number: int
     reason: str
 

@@ -262,10 +262,7 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
 
 
 def _request_time(row: CommandRow, record: PullRecord) -> datetime:
-    """Return the time of the request.
-
-    A button belongs to the very plan that is shown now, even if this clock and GitHub's differ.
-    """
+    """Return the time of the request; a button's is that of the plan shown now, even if GitHub's clock differs."""
     at = parse_moment(row.said_at)
     pressed = row.press is not None and bool(row.press.head)
     if not pressed or not record.shown.since:

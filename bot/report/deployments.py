@@ -13,8 +13,6 @@ DESCRIPTION = 140  # characters, GitHub's limit
 
 @dataclass(frozen=True)
 class DeploymentView:
-    """What one deployment should say: of a commit, to an environment."""
-
     environment: str
     sha: str
     state: str  # GitHub's word

@@ -32,8 +32,6 @@ class Notice(ABC):
 
 @dataclass(frozen=True)
 class ProdBuilt(Notice):
-    """The first build of prod succeeded."""
-
     outcome: PlannerOutcome
 
     @property
@@ -64,8 +62,6 @@ class ProdNotBuilt(Notice):
 
 @dataclass(frozen=True)
 class MergePromoted(Notice):
-    """The merge of a pull request reached prod."""
-
     number: int
     outcome: PlannerOutcome
 
@@ -100,8 +96,6 @@ class MergeHeld(Notice):
 
 @dataclass(frozen=True)
 class PullDeployed(Notice):
-    """A pull request was promoted by /deploy, and then merged."""
-
     number: int
     who: str
 
@@ -136,8 +130,6 @@ class PushNotPromoted(Notice):
 
 @dataclass(frozen=True)
 class ProdRolledBack(Notice):
-    """Prod was taken back to an earlier revision."""
-
     number: int
     who: str
     revision: int

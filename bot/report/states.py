@@ -28,8 +28,6 @@ class CheckText:
 
 @dataclass(frozen=True)
 class StateRow:
-    """What a pull request shows in one state."""
-
     headline: Text
     status: Text  # the paragraph below the headline
     checks: Callable[[Shown], CheckText | None] = lambda _: None  # None: each shows what it knows of the plan

@@ -94,10 +94,7 @@ class _Door:
             return HTMLResponse(render_refusal("Not now", text), 503, dict(headers()))
 
     def _redirect_with_cookie(self, address: str, base: str, key: str) -> Response:
-        """Redirect to the page without the key in its address and store the key in a cookie.
-
-        The cookie is sent for this repository's pages only.
-        """
+        """Redirect to the page without the key in its address; store the key in a cookie of this repository's pages."""
         answer = RedirectResponse(address, HTTPStatus.SEE_OTHER, dict(headers()))
         secure, seconds = self._site.scheme == "https", max(1, end_of(key) - int(time.time()))
         path = f"{base}/"
@@ -123,16 +120,11 @@ class _Door:
 
 
 class _Page:
-    """The pages of one repository by their addresses."""
-
     def __init__(self, plans: KnownCatalogs, known: KnownCatalog, repository: str, frame: Frame) -> None:
         self._plans, self._known, self._repository, self._frame = plans, known, repository, frame
 
     def render(self, path: str, query: QueryParams) -> str:
-        """Return the page at an address.
-
-        Raise RequestError if it does not exist and ValidationError if the query is wrong.
-        """
+        """Return the page at an address; raise RequestError if there is none, ValidationError if the query is wrong."""
         first, _, subpath = path.partition("/")
         pages: Mapping[str, Callable[[QueryParams], str]] = {
             "": self._render_listing,

@@ -51,10 +51,7 @@ class Registration:
 
 
 def register_app(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
-    """Serve the page until GitHub has sent the code and the App is stored on disk.
-
-    Raise RequestError if this does not happen in time.
-    """
+    """Serve the page until GitHub sent the code and the App is stored on disk; raise RequestError if it never is."""
     for file in (registration.key_file, registration.variables_file):
         if file.exists():
             raise RequestError(f"`{file}` exists.", hint="Move it away, or name another: a key is never written over.")

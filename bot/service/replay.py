@@ -39,10 +39,7 @@ class Stored:
 
 
 def read_stored(path: Path, name: str, guid: str) -> Stored:
-    """Read a file with a payload, or with a delivery as GitHub's list of deliveries gives it.
-
-    Raise RequestError for any other file.
-    """
+    """Read a file with a payload, or a delivery from GitHub's list of deliveries; raise RequestError for any other."""
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

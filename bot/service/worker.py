@@ -74,7 +74,6 @@ class Worker:
 
     @property
     def has_work(self) -> bool:
-        """True while a thread works on a job."""
         return bool(self._held)
 
     def start(self) -> None:
@@ -272,10 +271,7 @@ class Worker:
             self.context.look.wait(self.context.settings.sweep_seconds)
 
     def _run_safely(self, job: Callable[[], T]) -> T | None:
-        """Run a job and log its failure, so that the thread survives.
-
-        Pause after a failure, so that a lasting one is no busy loop.
-        """
+        """Run a job and log its failure, so that the thread survives; pause then, lest a lasting one is a busy loop."""
         try:
             return job()
         except Exception as error:

@@ -14,8 +14,6 @@ Transition = Callable[[PullRecord], PullRecord]
 
 @dataclass(frozen=True)
 class PlanningStart:
-    """A run that begins: of which head, and for which environment."""
-
     head: str
     run_id: str
     reason: str

@@ -37,8 +37,6 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True)
 class ScheduledModel:
-    """A model of a schedule."""
-
     name: str
     kind: str
     computed: bool  # a run fills its table

@@ -226,10 +226,7 @@ class ModelOperator(MergeplanOperator):
         return present(rows.values(), len(self.models))
 
     def _latest(self, latest: datetime | None) -> str:
-        """Return the moment as of which intervals are computed again.
-
-        It is no earlier than that of any run, lest a FULL table goes back.
-        """
+        """Return the moment as of which intervals are computed again: the latest run's, lest a FULL table goes back."""
         if not self.execution_time or latest is None:
             return self.execution_time
         return max(latest, datetime.fromisoformat(self.execution_time)).isoformat()
@@ -243,7 +240,6 @@ class FollowOperator(MergeplanOperator):
         self.place, self.schedule_file = place, schedule_file
 
     def execute(self, context: Any) -> None:
-        """Follow the environment."""
         follow_environment(self, state_url_of(self.place))
 
 

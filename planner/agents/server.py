@@ -101,10 +101,7 @@ def _find_principal(context: Context[Any, Any]) -> Principal | None:
 
 
 def _wrap_tool(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], caller_of: CallerOf) -> Callable[..., Any]:
-    """Return the tool as the SDK calls it.
-
-    The caller is known, a person confirms the call if the policy requires that, and errors become text.
-    """
+    """Return the tool for the SDK: it knows the caller, a person confirms if the policy says so, errors become text."""
 
     async def answer(context: Context[Any, Any], **arguments: Any) -> Any:
         caller = caller_of(context)

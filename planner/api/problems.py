@@ -66,10 +66,7 @@ class Conflict(ApiError):
 
 
 def problem_of(error: MergeplanError) -> Problem:
-    """Return an expected error as a problem.
-
-    The status is 422 for a wrong request and 409 for what the project or its state do not allow now.
-    """
+    """Return an expected error as a problem: 422 for a wrong request, 409 for what the state does not allow now."""
     status = error.status if isinstance(error, ApiError) else _error_status(error)
     several = error.errors if isinstance(error, ProjectErrors) else (error,)
     located = any(one.place for one in several)

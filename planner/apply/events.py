@@ -15,8 +15,6 @@ class Event:
 
 
 class Stage(StrEnum):
-    """The stages of applying a plan, in order."""
-
     CREATE = "create"
     BACKFILL = "backfill"
     COMPARE = "compare"
@@ -103,8 +101,6 @@ class EnvironmentTouched(Event):
 
 @dataclass(frozen=True)
 class ModelStarted(Event):
-    """A model's batches begin."""
-
     model: str
     batches: int
 
@@ -131,8 +127,6 @@ class BatchDone(Event):
 
 @dataclass(frozen=True)
 class AuditRan(Event):
-    """An audit checked what was just written."""
-
     model: str
     result: AuditResult
 
@@ -189,16 +183,12 @@ class ModelLate(Event):
 
 @dataclass(frozen=True)
 class ViewSwapped(Event):
-    """A view shows its new table."""
-
     view: str
     table: str
 
 
 @dataclass(frozen=True)
 class ViewDropped(Event):
-    """A view is gone."""
-
     view: str
 
 

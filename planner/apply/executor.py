@@ -133,10 +133,7 @@ def _record_empty_tables(stage: BackfillStage, context: ApplyContext) -> None:
 
 
 def _compare_tables(stage: CompareStage, plan: Plan, replan: Callable[[], Plan], context: ApplyContext) -> Plan:
-    """Compare tables, and return the plan that is made again with the results.
-
-    Raise PlanMoved if it has blockers, or changes a model that the plan before did not.
-    """
+    """Compare tables, and return the plan with the results; raise PlanMoved if it has blockers or further changes."""
     context.emit(StageStarted(Stage.COMPARE, len(stage.comparisons)))
     compare_tables(stage.comparisons, context.engine, context.store, context.holder)
     new_plan = replan()

@@ -90,10 +90,7 @@ def select_old_versions(
 
 
 def reason_to_keep(name: str, known_tables: Mapping[str, PhysicalTable], views: Collection[str]) -> str:
-    """Return why all versions of a table stay; '' if they need not.
-
-    A reader that is not known to be a view counts as a clone.
-    """
+    """Return why all versions of a table stay, '' if they need not; a reader that may be no view counts as a clone."""
     table = known_tables.get(name)
     if table is None or table.garbage or not table.columns:
         return "it is not in the state, or about to be dropped"

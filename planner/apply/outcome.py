@@ -24,7 +24,6 @@ class Outcome:
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The models that could not be computed."""
         return self.filled.failures
 
     def raise_failure(self) -> None:

@@ -35,8 +35,6 @@ from mergeplan.planner.snapshot.environment import Environment
 
 @dataclass(frozen=True)
 class CatalogSources:
-    """The sources of a catalog, at one moment."""
-
     project: Project
     environment: Environment
     loaded: Loaded

@@ -56,8 +56,6 @@ class CatalogAudit:
 
 @dataclass(frozen=True)
 class CatalogTest:
-    """A unit test of a model."""
-
     name: str
     place: Place
     description: str = ""

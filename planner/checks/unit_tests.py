@@ -91,10 +91,7 @@ def cte_names(model: Model) -> tuple[str, ...]:
 
 
 def model_rows(engine: Engine, project: Project, test: UnitTest, load_table: LoadTable) -> dict[str, Rows]:
-    """Return the rows that the test's model returns for its inputs, by output.
-
-    The outputs are `query`, the CTEs that the test names, and `table` if it expects one.
-    """
+    """Return what the model returns for the test's inputs: `query`, the CTEs that it names, `table` if expected."""
     every = replace(test, query=test.query or TestRows())
     with open_runner(project.code, engine) as python, ExitStack() as query_stack:
         evaluation = _Evaluation(python, query_stack, load_table)

@@ -46,10 +46,7 @@ class _Guard:
 
 
 class Gateways:
-    """The project's own engine, with the engines of other gateways, which write the tables of their models.
-
-    `same` are names of the project's own gateway.
-    """
+    """The project's own engine, of the gateways `same`, and those of other gateways, which write their own tables."""
 
     def __init__(self, own: Engine, same: Collection[str], open_other: Callable[[str], Engine]) -> None:
         self._own, self._same, self._open_other = own, {"", *same}, open_other

@@ -148,8 +148,6 @@ class Rows:
 
 @dataclass(frozen=True)
 class Written:
-    """The result of one write."""
-
     rows: int
     partitions: tuple[str, ...] = ()
 
@@ -256,10 +254,7 @@ class TableStore(Protocol):
         """
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Restore the table to before the first batch whose id begins with the same 8 hex digits.
-
-        Do nothing if the table has no such id.
-        """
+        """Restore the table to before the first batch whose id begins with the same 8 hex digits, if there is one."""
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         """Replace all rows with rows of text (a seed), cast to the columns' types; raise QueryError for a bad cell.
@@ -297,10 +292,7 @@ class TableStore(Protocol):
         """
 
     def size(self, name: str) -> int | None:
-        """Return the bytes of the files of a table's rows; None for a view, a missing table, and if Spark cannot tell.
-
-        No row is read.
-        """
+        """Return the bytes of a table's files, reading no row; None for a view, a missing table, or if unknown."""
 
     def refresh(self, name: str) -> None:
         """Forget the remembered files of a table: another Spark has written it."""

@@ -58,10 +58,7 @@ def keep_few_capabilities() -> None:
 
 
 def end_first() -> None:
-    """Let the kernel kill this process and its children first if the machine runs out of memory.
-
-    Otherwise it might kill Spark or the planner.
-    """
+    """Let the kernel kill this process and its children first, not Spark or the planner, if memory runs out."""
     with suppress(PermissionError):  # below a confined Spark, which writes nothing in /proc
         Path("/proc/self/oom_score_adj").write_text("1000")
 

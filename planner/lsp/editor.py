@@ -64,7 +64,6 @@ class Editor:
 
     @property
     def root(self) -> Path:
-        """The project's folder."""
         return self.settings.root
 
     @property
@@ -79,7 +78,6 @@ class Editor:
 
     @property
     def state(self) -> ProdState | None:
-        """The state of prod as it is remembered."""
         return self._state
 
     def path_of(self, file: Path) -> str:

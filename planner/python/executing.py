@@ -25,7 +25,6 @@ class Execution:
 
     @property
     def spark(self) -> Any:
-        """The session."""
         if self._spark is None:
             if self._given is None:
                 raise RuntimeError("there is no Spark here")
@@ -137,7 +136,6 @@ class Context(ExecutionContext):
 
     @property
     def spark(self) -> Any:
-        """The Spark session."""
         return self._execution.spark
 
     @property

@@ -235,10 +235,7 @@ def code_error(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
 
 
 def find_version(package: str, packages: Path | None = None) -> str:
-    """Return the installed version of the package of an import name.
-
-    It is that of mergeplan's own libraries, or else that of a folder of packages.
-    """
+    """Return the version of an import's package: of mergeplan's own libraries, else of a folder of packages."""
     if packages and find_spec(package) is None and (version := versions_in(packages, package)):
         return version
     return _find_own_version(package)

@@ -30,8 +30,6 @@ _BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s
 
 @dataclass(frozen=True)
 class RenderFilling:
-    """The options of rendering: the time, and the models that are inlined."""
-
     start: str | None = None
     end: str | None = None
     expand: tuple[str, ...] = ()
@@ -39,8 +37,6 @@ class RenderFilling:
 
 @dataclass(frozen=True)
 class Rendering:
-    """A model, its time, and the models that are inlined."""
-
     model: Model
     interval: Interval | None
     expanded: dict[str, Model]

@@ -105,7 +105,6 @@ class Workspace:
 
     @cached_property
     def project(self) -> Project:
-        """The project in the folder."""
         settings = self.settings
         isolation = settings.isolation.hiding(self.settings.folder)
         cache = Cache(settings.cache)
@@ -198,7 +197,6 @@ class Workspace:
 
     @property
     def engine(self) -> Engine:
-        """The Spark of the gateway."""
         if self._engine is None:
             self._engine = self._open_gateways()
         return self._engine
@@ -218,7 +216,6 @@ class Workspace:
 
     @property
     def connection(self) -> Connection:
-        """The gateway's connection as the engine takes it."""
         return self._gateway_connection(self.project.gateway)
 
     @cached_property
@@ -354,10 +351,7 @@ class Workspace:
                 engine.close()
 
     def _open_other_gateway(self, gateway: str) -> Engine:
-        """Return the Spark of a gateway that a model names.
-
-        Raise RequestError if the gateway is gone or cannot be used beside this one.
-        """
+        """Return the Spark of a model's gateway; raise RequestError if it is gone or cannot be used beside this one."""
         config = self.project.config
         problem = "it is not in config.yaml" if gateway not in config.gateways else ""
         if problem := problem or gateways_apart(config, self.project.gateway).get(gateway, ""):

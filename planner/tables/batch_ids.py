@@ -25,10 +25,7 @@ def batch_id_prefix(held_time: Timeline) -> str:
 
 
 def as_recorded(engine: Engine, table: Table, model: Model, held_time: Timeline) -> None:
-    """Restore a table to its recorded content, because no batch may build on an interrupted one.
-
-    This works for any current size of the model's batches.
-    """
+    """Restore a table to its recorded content: no batch, whatever its size, may build on an interrupted one."""
     if model.takes_back and held_time:
         engine.tables.unmerge(table, batch_id_prefix(held_time))
 

@@ -92,8 +92,6 @@ class Branch:
 
 @dataclass(frozen=True)
 class CatalogPages:
-    """The pages of one catalog; their inputs are prepared once."""
-
     catalog: Catalog
 
     @cached_property

@@ -45,10 +45,7 @@ class _Node(NamedTuple):
 
 
 def lay_out(keys: Sequence[str], edges: Iterable[Edge], size: Size) -> Layout:
-    """Return the layout of boxes in the order of the graph; an edge against that order goes backwards.
-
-    Boxes without an edge are placed in rows below the others.
-    """
+    """Return the layout of boxes in the order of the graph; other edges go backwards, boxes without edges are below."""
     edges = list(edges)
     joined = {key for edge in edges for key in edge}
     levels = _assign_levels([key for key in keys if key in joined], edges)

@@ -30,8 +30,6 @@ Steps = Annotated[int, Field(ge=0, le=DEPTH_MOST)]
 
 
 class LineageQuery(BaseModel):
-    """The part of the lineage that an address requests."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     focus: Word = ""

@@ -12,8 +12,6 @@ NAME, START, PART, COLUMN, TEXT = range(5)  # how well a word fits, best first
 
 @dataclass(frozen=True)
 class Hit:
-    """A model that the search matches, and the columns that matched."""
-
     model: CatalogModel
     columns: tuple[str, ...] = ()
 

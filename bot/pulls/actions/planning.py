@@ -41,10 +41,7 @@ from mergeplan.planner.contract.wire import Line
 
 
 class PlanEvents:
-    """A listener that stores a run's plan in the record at once, and its progress every `seconds`.
-
-    The comment follows by itself.
-    """
+    """A listener that stores a run's plan in the record at once, and every `seconds` the progress, for the comment."""
 
     def __init__(self, update: Callable[[Transition], object], shower: Shower, seconds: float) -> None:
         self._update = update

@@ -29,8 +29,6 @@ StoredColumns = Callable[[Collection[str]], Mapping[str, Sequence[Column]]]  # b
 
 
 class PythonRows(Protocol):
-    """The code that computes the rows of Python models."""
-
     def rows(
         self,
         model: Model,

@@ -154,10 +154,7 @@ def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
 
 
 def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revision: int | None) -> Revision:
-    """Return the revision to go back to; `history` is newest first.
-
-    Raise RequestError if there is none, and Refused if it is in force.
-    """
+    """Return the revision to go back to, `history` newest first; raise RequestError for none, Refused for this one."""
     if not now.exists:
         raise RequestError(f"There is no environment `{now.name}`.", hint="See `mergeplan environments`.")
     in_force = {row.revision: row for row in history if row.action not in NOT_IN_FORCE}

@@ -97,10 +97,7 @@ def _finish_promotion(swap: _ViewSwap) -> Promoted:
 
 
 def _undo_promotion(swap: _ViewSwap, error: BaseException) -> None:
-    """Put every view back to the old map; one that cannot be put back leaves the promotion pending.
-
-    The next process finishes it.
-    """
+    """Put every view back to the old map; if one fails, the promotion stays pending, for the next process to finish."""
     promotion, swap.rolling_back, swap.before = swap.promotion, True, None
     try:
         swap.show(view_changes(promotion.new, promotion.old), promotion.old)

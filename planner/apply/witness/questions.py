@@ -24,8 +24,6 @@ format_few = partial(format_names, most=5)
 
 @dataclass
 class Questions:
-    """The claims of a plan, and the result of each."""
-
     stand_ins: StandIns
     ask: Ask
     checks: dict[str, Check] = field(default_factory=dict)  # by model

@@ -18,10 +18,7 @@ def parse_samples(word: str | None) -> Samples | None:
 
 
 def mask_rows(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Rows:
-    """Return the rows, masked as `samples` requires.
-
-    `figures` are aggregates such as counts, which reveal no single row.
-    """
+    """Return the rows, masked as `samples` requires; the aggregates in `figures` reveal no row, and are not masked."""
     if samples == "full":
         return rows
     if samples == "none":

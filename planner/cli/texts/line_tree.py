@@ -16,8 +16,6 @@ GAP, LINE, FORK, END = Tree.TREE_GUIDES[0]
 
 
 class LineTree:
-    """A label and the labels below it."""
-
     def __init__(self, label: Text) -> None:
         self.label = label
         self.children: list[LineTree] = []

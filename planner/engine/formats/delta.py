@@ -55,8 +55,6 @@ class LastMerge:
 
 
 class Delta(CommittedTables):
-    """The verbs of `FormatTables` for Delta."""
-
     def create(self, table: Table) -> bool:
         is_new = create_table(self._sessions, table, table.options, comments=self._comments)
         if is_new and table.partitioning and self._read_history(table.name, 1)[0]["version"]:

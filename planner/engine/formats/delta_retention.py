@@ -22,8 +22,6 @@ _INTERVAL = re.compile(r"(?:interval\s+)?(\d{1,7})\s+(minute|hour|day|week)s?")
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of a table's log."""
-
     version: int
     at: datetime
     operation: str

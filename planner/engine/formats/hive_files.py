@@ -47,8 +47,6 @@ BEFORE = "mergeplan.before"  # the property that says where a table pointed befo
 
 
 class HiveFiles:
-    """The verbs of `FormatTables` for parquet and ORC."""
-
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions, self._comments = sessions, comments
         self._run = sessions.run

@@ -50,8 +50,6 @@ class LastMerge:
 
 
 class Iceberg(CommittedTables):
-    """The verbs of `FormatTables` for Iceberg."""
-
     def create(self, table: Table) -> bool:
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
         try:

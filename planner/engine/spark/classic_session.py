@@ -82,7 +82,6 @@ class ClassicSession:
 
     @property
     def has_ended(self) -> bool:
-        """True when its JVM is gone."""
         return self.jvm.process.poll() is not None
 
     @property

@@ -25,12 +25,10 @@ class Described:
 
     @property
     def properties(self) -> str:
-        """The properties of a table or view, as one text."""
         return self.details.get("Table Properties", "") + self.details.get("View Properties", "")
 
     @property
     def format(self) -> str:
-        """The format of a table, in lower case."""
         return self.details.get("Provider", "").lower()
 
     @property

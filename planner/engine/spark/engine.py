@@ -145,10 +145,7 @@ class SparkEngine:
             raise translate_error(error, "") from None
 
     def cancel(self) -> None:
-        """End what runs now; the running verbs raise Cancelled.
-
-        It never blocks: a signal handler may call it.
-        """
+        """End what runs now, without blocking: a signal handler may call it. The running verbs raise Cancelled."""
         self._sessions.cancel()
 
     def close(self) -> None:

@@ -38,7 +38,6 @@ class Sessions:
 
     @property
     def current(self) -> EngineSession:
-        """This thread's session."""
         thread_session: EngineSession | None = getattr(self._thread, "session", None)
         return thread_session or self.shared
 

@@ -47,8 +47,6 @@ STORES: Mapping[str, FormatStore] = {"parquet": HiveFiles, "orc": HiveFiles, "de
 
 
 class SparkTables:
-    """The verbs of `TableStore` on one Spark."""
-
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions = sessions
         self._formats = {name: store(sessions, comments=comments) for name, store in STORES.items()}
@@ -118,10 +116,7 @@ class SparkTables:
             return self._format_tables(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Restore the table to before the first batch with this id prefix.
-
-        The format is that of the catalog: a model may have another one by now.
-        """
+        """Restore the table to before the first batch with this id prefix, in the format that the catalog has."""
         with self._sessions.statement():
             description = describe_table(self._sessions, table.name)
             self._sessions.check()

@@ -47,10 +47,7 @@ class Server(LanguageServer):
         task.add_done_callback(self.background.discard)
 
     async def ask(self, uri: str, question: Callable[[OpenDocument, ProjectView], T]) -> T | None:
-        """Return the answer to a question about a document's newest text; None if there is no project.
-
-        A MergeplanError becomes the answer's error.
-        """
+        """Return the answer about a document's newest text, None without a project; a MergeplanError is its error."""
 
         def about(document: OpenDocument) -> T | None:
             view = document.view

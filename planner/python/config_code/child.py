@@ -239,10 +239,7 @@ if __name__ == "__main__":
 
 
 def call_function(references: References, files: Container[str], function: Any, *args: Any, **keywords: Any) -> Any:
-    """Return the result of a call; `files` are those of the project.
-
-    Code in C reads the characters of a text, and those of a reference are marks.
-    """
+    """Return the result of a call; `files` are the project's. Code in C reads characters: a reference's are marks."""
     values = (*args, *keywords.values())
     references_in = any(isinstance(value, Text | Number | Unknown) for value in values)
     if not references_in or _can_take_references(function, files):

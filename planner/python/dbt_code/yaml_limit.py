@@ -24,10 +24,7 @@ def limit_yaml() -> None:
 
 
 def count_values(node: Any) -> int:
-    """Return how many values a node contains, each counted wherever an alias repeats it.
-
-    Return more than any limit for a node that contains itself.
-    """
+    """Return how many values a node contains, aliases repeated; more than any limit for a node that contains itself."""
     counts: dict[int, int] = {}
     waiting = [node]
     while waiting:

@@ -17,8 +17,6 @@ from mergeplan.planner.wording import count_noun
 
 @dataclass(frozen=True, repr=False)
 class FetchedRows(Listed, Rows):
-    """A query's rows."""
-
     def listing(self) -> Listing:
         rows = tuple(tuple(map(cell_text, row)) for row in self.rows)
         return Listing(count_noun(len(rows), "row"), self.columns, rows)

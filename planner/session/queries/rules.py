@@ -25,8 +25,6 @@ SQL_TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER"}
 
 
 class Result(BaseModel):
-    """The rows of a query."""
-
     columns: list[str]
     rows: list[tuple[str | int | float | None, ...]]
 

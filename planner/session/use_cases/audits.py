@@ -48,10 +48,7 @@ def _record_result(work: Workspace, environment: Environment, result: AuditResul
 def audit_history(
     work: Workspace, environment: Environment, selectors: Collection[str] = (), limit: int = LISTED
 ) -> tuple[RecordedAudit, ...]:
-    """Return the results of an environment's audits in the last three months, newest first.
-
-    Without selectors, standalone audits are included.
-    """
+    """Return an environment's audit results of three months, newest first; standalone ones without selectors."""
     models = _select_models(work, environment, selectors) if selectors else None
     return work.store.audit_results.load(models, environment=environment.name, limit=limit)
 

@@ -36,8 +36,6 @@ def is_between(event: Event) -> bool:
 
 
 class Cancellation:
-    """The request to end what a session is doing."""
-
     def __init__(self) -> None:
         self._asked = False  # no lock around it: a signal's handler sets it
 

@@ -48,10 +48,7 @@ def pairs_of_plan(plan: Plan) -> tuple[Pair, ...]:
 
 
 def pairs_of_environment(work: Workspace, name: str, against: str = PROD) -> tuple[Pair, ...]:
-    """Return the models that show another table in an environment than in prod, or in another one.
-
-    Raise RequestError if either does not exist.
-    """
+    """Return the models that show other tables in two environments; raise RequestError if either does not exist."""
     environment, base = (work.environment(parse_environment_name(shown)) for shown in (name, against))
     return _select_rebuilt_pairs(
         (base.snapshots.get(model), snapshot) for model, snapshot in environment.snapshots.items()

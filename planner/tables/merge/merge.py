@@ -49,10 +49,7 @@ def merge_statement(
 
 
 def unusual_rows_query(model: Model, base: str, columns: tuple[Column, ...]) -> str:
-    """Return the SELECT of a row if `base` holds rows for which `merge_statement` is not enough.
-
-    Return '' if no rows can be such.
-    """
+    """Return the SELECT of a row if `base` holds rows that `merge_statement` cannot treat; '' if none can be such."""
     if model.history is None or model.history.dbt:
         return ""
     return find_double_versions(_build_batch(model, "", base, columns), model.history)

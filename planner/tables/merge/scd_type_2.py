@@ -56,10 +56,7 @@ class _Versions:
         )
 
     def boundary(self, moment: exp.Expr) -> exp.Expr:
-        """Return the end of the version in force that `moment` ends, which is never before its begin.
-
-        The next version begins with it.
-        """
+        """Return the end of the version that `moment` ends, never before its begin; the next version begins with it."""
         return greatest_value(moment, side_column("target", self.history.valid_from))
 
     @property
@@ -198,10 +195,7 @@ def _base_versions(builder: _Versions) -> exp.Query:
 
 
 def _next_begin(builder: _Versions) -> exp.Expr:
-    """Return the begin of the next version of a key, NULL for its last one.
-
-    Versions that begin together are in order of their update, then of their values.
-    """
+    """Return the next version's begin, NULL for the last; versions of one begin are in order of update, then value."""
     history, keys = builder.history, [exp.column(f"{KEY}{n}") for n in range(len(builder.batch.keys))]
     begin = exp.column(history.valid_from, quoted=True)
     values = exp.Struct(expressions=[exp.column(name, quoted=True) for name in builder.batch.names])

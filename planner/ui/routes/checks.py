@@ -54,7 +54,6 @@ def show_checks(request: Request, context: Context) -> Response:
 
 @router.get("/checks/lint")
 def show_lint(request: Request, context: Context) -> Response:
-    """Show the rules of the linter that models break."""
     check_scope(request, Scope.READ)
     with context.reader.open() as work:
         report = lint_project(work, (), lint_refusals(work.project))
@@ -65,7 +64,6 @@ def show_lint(request: Request, context: Context) -> Response:
 
 @router.post("/checks/tests")
 def run_tests(request: Request, context: Context, form: OwnForm) -> Response:
-    """Run unit tests."""
     who = check_scope(request, Scope.PLAN)
     body = make_body(TestBody, names=split_words(form.get("names", "")))
     return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).test(body)).id}")
@@ -73,7 +71,6 @@ def run_tests(request: Request, context: Context, form: OwnForm) -> Response:
 
 @router.post("/checks/audits")
 def run_audits(request: Request, context: Context, form: OwnForm) -> Response:
-    """Run the audits of an environment."""
     who = check_scope(request, Scope.PLAN)
     body = make_body(
         AuditBody, environment=form.get("environment", "").strip(), select=split_words(form.get("select", ""))
@@ -89,7 +86,6 @@ def show_diff(
     first: Annotated[str, Query(max_length=300)] = "",
     second: Annotated[str, Query(max_length=300)] = "",
 ) -> Response:
-    """Show the form of a table diff."""
     check_scope(request, Scope.READ, Mode.PLAN)
     values = dict.fromkeys(COMPARED, "") | {"first": first, "second": second}
     return html_response(_diff_form(request, values))

@@ -96,12 +96,10 @@ class ConnectSession:
 
     @property
     def address(self) -> str:
-        """The server's address, without its token."""
         return without_token(self._server.url)
 
     @property
     def session_id(self) -> str:
-        """The id by which the server knows the session."""
         return str(self.spark.session_id)
 
     def end_attached(self) -> None:

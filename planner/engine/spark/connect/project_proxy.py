@@ -251,10 +251,7 @@ class ProjectProxy:
             yield data
 
     def _record_creation(self, operation: str, data: bytes) -> None:
-        """Add a temporary view or function to the session's once it exists.
-
-        Before that, its name would be one of the catalog's.
-        """
+        """Add a temporary view or function to the session's once it exists; before, its name was the catalog's."""
         if LIB.proto.ExecutePlanResponse.FromString(data).HasField("result_complete"):
             with self._lock:
                 if operation in self._begun:

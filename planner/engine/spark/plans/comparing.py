@@ -214,10 +214,7 @@ class PlanComparing:
         return PairResult(False, old, new, first_reads=reads[0], second_reads=reads[1])
 
     def _prepare_plan(self, query: _Query, pair: QueryPair) -> Any:
-        """Return the plan of the outputs that count.
-
-        It is joined, so that Spark removes the sorting of its rows, unless their order counts.
-        """
+        """Return the plan of the outputs that count, joined, so that Spark removes a sorting that does not count."""
         plan = self._pick_columns(query, pair)
         return plan if pair.ordered else _as_analyzed(self._join(plan, self._other, *self._join_options))
 

@@ -22,10 +22,7 @@ _END = object()
 
 
 def yield_in_time(results: Iterable[T], seconds: float) -> Iterator[T]:
-    """Yield the results as a thread of their own produces them; raise TooSlowError if one takes longer.
-
-    The thread cannot be ended: it is left to itself.
-    """
+    """Yield the results of a thread; raise TooSlowError, and leave the thread, which cannot be ended, to itself."""
     finished: queue.SimpleQueue[object] = queue.SimpleQueue()
     threading.Thread(target=_produce, args=(results, finished), daemon=True).start()
     while True:

@@ -128,10 +128,7 @@ def _serve_clients(
     stop: threading.Event,
     say: Callable[[str], None],
 ) -> Asked | None:
-    """Serve until a client needs another start and all others have left; return None on a stop.
-
-    The session is closed at the end in any case.
-    """
+    """Serve until a client needs another start and no other is left, or a stop (None); then close the session."""
     pulse = Pulse(partial(_analyse_new_query, session))
     analyzer = LocalAnalyzer()
     try:
