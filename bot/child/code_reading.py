@@ -1,7 +1,4 @@
-"""The child that reads `cicd_bot` of a config.py: it runs the file in a child of its own, as project code is run.
-
-No environment variable is set there.
-"""
+"""The child that reads `cicd_bot` of a config.py, which runs in a child of its own, without environment variables."""
 
 import os
 from dataclasses import asdict

@@ -1,7 +1,4 @@
-"""What became of prod, for people who do not look at GitHub: an event and its sentence each. Pure.
-
-`notifications` delivers them.
-"""
+"""What became of prod, for people who do not look at GitHub, as `notifications` delivers it: events and sentences."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""The linter: rules for how models are written, and the places of violations. It does not start Spark.
-
-An uncertain rule reports nothing, because a violation may stop a plan.
-"""
+"""The linter's rules and the places of violations, without Spark; in doubt a rule is silent: it may stop a plan."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
