@@ -310,7 +310,8 @@ class BotContext:
             yield on_event
             return
         steps = RunTrace(self.tracing)
-        begun = RunProgress(call.run_id, subject=_run_subject(call.arguments))
+        run_subject = call.arguments[call.arguments.index("--note") + 1] if "--note" in call.arguments else ""
+        begun = RunProgress(call.run_id, subject=run_subject)
         recorder = Recorder(self.inbox.progress, call.job.repository, call.job.number, begun)
 
         def record_line(line: Line) -> None:
@@ -324,10 +325,6 @@ class BotContext:
             yield record_line
         finally:
             recorder.end()
-
-
-def _run_subject(arguments: tuple[str, ...]) -> str:
-    return arguments[arguments.index("--note") + 1] if "--note" in arguments else ""
 
 
 def failure_result(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:

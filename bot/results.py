@@ -165,7 +165,9 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         environments=result.environments,
         pending=frozenset(result.pending or ()),
         warnings=tuple(
-            _build_warning(line) for line in lines if isinstance(line, LintLine) and line.severity == "warning"
+            Problem(f"{line.rule}: {line.message}", line.path, line.line, line.column)
+            for line in lines
+            if isinstance(line, LintLine) and line.severity == "warning"
         ),
         backfill=result.backfill,
         cleaned=result.cleaned or (),
@@ -188,11 +190,6 @@ def _build_problem(error: ErrorLine) -> Problem:
         model=error.model or "" if error.audit else "",
         retry=error.retry,
     )
-
-
-def _build_warning(line: LintLine) -> Problem:
-    """Return a warning of the linter; a rule that stops the plan comes as an error too."""
-    return Problem(f"{line.rule}: {line.message}", line.path, line.line, line.column)
 
 
 def problems_of(remarks: Iterable[Remark]) -> tuple[Problem, ...]:

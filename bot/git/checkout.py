@@ -92,7 +92,9 @@ class Checkout:
             for ref in refs:
                 if ref not in self._heads and self._run_git("check-ref-format", ref).code != 0:
                     raise CheckoutFailed("That is not the name of a branch.")
-            heads = dict(zip(refs, self._fetch_objects(_name_targets(refs)), strict=True))
+            # by numbers: a branch may have a longer name than a file
+            targets = [f"{ref}:refs/fetched/{number}" for number, ref in enumerate(refs)]
+            heads = dict(zip(refs, self._fetch_objects(targets), strict=True))
             self._fetch_objects(self._find_missing(heads))
             self._heads |= heads
             note = self._mirror / "tips.json"
@@ -388,11 +390,6 @@ def _path_below(file: object, folder: Path) -> str:
         path = Path(os.fsdecode(file)).relative_to(folder).as_posix()  # type: ignore[arg-type]
         return path if len(path) <= LONGEST_PATH else f"{path[:LONGEST_PATH]}..."
     return ""
-
-
-def _name_targets(refs: Sequence[str]) -> list[str]:
-    """Return what makes a fetch keep references, by numbers: a branch may have a longer name than a file."""
-    return [f"{ref}:refs/fetched/{number}" for number, ref in enumerate(refs)]
 
 
 def _check_end(end: GitEnd, command: str, *, network: bool) -> None:

@@ -181,7 +181,9 @@ def _is_waiting(answer: Answer, record: PullRecord) -> bool:
 
 
 def _answer_comment(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
-    answers = tuple(_finish_answer(answer, record) for answer in row.answers)
+    answers = tuple(
+        form_of(answer.text).finish(answer, record) if answer.waits_for else answer for answer in row.answers
+    )
     shown = Shown(record, context.inbox.prods.get(record.repository))
     text = format_reply(row, answers, state_sentence(shown), gateway.project)
     gateway.comments.write(row.number, text, reply_marker(row.repository, row.comment_id))
@@ -190,10 +192,6 @@ def _answer_comment(context: BotContext, gateway: RepositoryGateway, row: Comman
         gateway.comments.react(row.number, row.comment_id, "rocket" if ok else "confused")
     context.inbox.commands.answer(replace(row, state="answered", answers=answers))
     log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
-
-
-def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
-    return form_of(answer.text).finish(answer, record) if answer.waits_for else answer
 
 
 def _judge_command(

@@ -74,8 +74,9 @@ def plan_comment(pull_view: Shown) -> str | None:
     record, outcome = pull_view.record, pull_view.record.outcome
     if needs_no_comment(record):
         return None
+    of = f" · {code(pull_view.record.place.project)}" if pull_view.record.place.project else ""
     blocks = [
-        "\n".join([plan_marker(record.repository), _comment_title(pull_view), "", status(pull_view)]),
+        "\n".join([plan_marker(record.repository), f"{headline(pull_view)}{of}", "", status(pull_view)]),
         *_note_blocks(pull_view),
         *_count_block(outcome),
         facts_line(pull_view),
@@ -114,11 +115,6 @@ def comment_digest(text: str) -> str:
 def needs_no_comment(record: PullRecord) -> bool:
     """Return True while there is nothing to show, and for a pull request that touches no models."""
     return not record.comment.id and state_row(record).is_silent(record)
-
-
-def _comment_title(pull_view: Shown) -> str:
-    of = f" · {code(pull_view.record.place.project)}" if pull_view.record.place.project else ""
-    return f"{headline(pull_view)}{of}"
 
 
 def facts_line(pull_view: Shown) -> str:

@@ -210,7 +210,12 @@ class ModelOperator(MergeplanOperator):
         options, at = [], self.execution_time
         if decision.step is Step.RESTATE:
             options = [part for model in decision.models for part in ("--restate-model", model.name)]
-            at = self._latest(latest)
+            # the latest run's moment, lest a FULL table goes back
+            at = (
+                self.execution_time
+                if not self.execution_time or latest is None
+                else max(latest, datetime.fromisoformat(self.execution_time)).isoformat()
+            )
         self.run_due(
             state_url, run_id, *options, execution_time=at, go_on=lambda: next_step().step is decision.step
         )  # fmt: skip
@@ -224,12 +229,6 @@ class ModelOperator(MergeplanOperator):
             data = next(rows[model] for model, name in self.asset_names.items() if name == asset.name)
             context["outlet_events"][asset].extra = {**data, "revision": decision.revision}
         return present(rows.values(), len(self.models))
-
-    def _latest(self, latest: datetime | None) -> str:
-        """Return the moment as of which intervals are computed again: the latest run's, lest a FULL table goes back."""
-        if not self.execution_time or latest is None:
-            return self.execution_time
-        return max(latest, datetime.fromisoformat(self.execution_time)).isoformat()
 
 
 class FollowOperator(MergeplanOperator):

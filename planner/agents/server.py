@@ -111,7 +111,9 @@ def _wrap_tool(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], cal
             answered: Answer | None = None
             if calls.decide(caller, name) is Decision.ASK:
                 question = await anyio.to_thread.run_sync(partial(calls.make_question, caller, name, arguments))
-                response = await _ask_person(context, question, _approval_digest(caller, name, arguments, question))
+                # an approval counts for no other caller, call or question
+                text = json.dumps([caller.name, name, arguments, question], sort_keys=True, default=str)
+                response = await _ask_person(context, question, hashlib.sha256(text.encode()).hexdigest())
                 if isinstance(response, InputRequiredResult):
                     return response
                 answered = response
@@ -152,12 +154,6 @@ def _can_ask(capabilities: ClientCapabilities | None) -> bool:
     """Return True if the client shows forms; one that only opens addresses does not."""
     elicitation = capabilities.elicitation if capabilities else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
-
-
-def _approval_digest(caller: Principal, name: str, arguments: Mapping[str, Any], question: str) -> str:
-    """Return a digest of what is approved: an approval counts for no other caller, call or question."""
-    text = json.dumps([caller.name, name, arguments, question], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def open_toolbox(

@@ -1,7 +1,6 @@
 """Errors as problem details (RFC 9457): one sentence with the thing and what to do, never a trace."""
 
 import logging
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -127,7 +126,8 @@ async def _answer_error(_: Request, error: Exception) -> JSONResponse:
 async def _answer_invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     details = tuple(
-        ProblemDetail(message=str(one["msg"]), at=_format_location(one.get("loc", ()))) for one in error.errors()[:20]
+        ProblemDetail(message=str(one["msg"]), at=".".join(str(part) for part in one.get("loc", ())))
+        for one in error.errors()[:20]
     )
     first = f"`{details[0].at}`: {details[0].message.rstrip('.')}." if details else "The request is invalid."
     return answer_problem(problem(_UNPROCESSABLE, first).model_copy(update={"kind": "RequestError", "errors": details}))
@@ -144,7 +144,3 @@ async def _answer_defect(request: Request, error: Exception) -> JSONResponse:
     log.error("request failed: %s", request.url.path, exc_info=error)
     detail = f"Internal error in mergeplan: {type(error).__name__}. The server's log has more."
     return answer_problem(problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail))
-
-
-def _format_location(loc: Sequence[object]) -> str:
-    return ".".join(str(part) for part in loc)

@@ -54,11 +54,10 @@ def compare_plans(old: PhysicalPlan, new: PhysicalPlan) -> tuple[PhysicalChange,
     worse = tuple(_find_increases(old, new))
     if worse:
         return worse
-    return tuple(_reverse_change(change) for change in _find_increases(new, old))
-
-
-def _reverse_change(change: PhysicalChange) -> PhysicalChange:
-    return PhysicalChange(change.cost, change.after, change.before, change.tables, change.columns)
+    return tuple(
+        PhysicalChange(change.cost, change.after, change.before, change.tables, change.columns)
+        for change in _find_increases(new, old)
+    )
 
 
 def _find_increases(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:

@@ -30,7 +30,6 @@ from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import ExposureHit
 from mergeplan.planner.plan.refused import RefusedFile
 from mergeplan.planner.plan.restatement import Restatement
-from mergeplan.planner.plan.witness.check import Check
 
 
 def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> PlanView:
@@ -117,6 +116,10 @@ def format_spans(timeline: Timeline) -> Spans:
 def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange:
     shown = change.new or change.old
     assert shown is not None
+    costs = {"statistics": estimate.bytes, "batches": estimate.seconds}
+    basis = tuple(name for name, cost in costs.items() if cost is not None)
+    seconds = round(estimate.seconds or 0, 3)
+    check = plan.checks.get(change.name)
     return ModelChange(
         name=change.name,
         kind=str(change.kind),
@@ -141,16 +144,12 @@ def _model_change(plan: Plan, change: Change, estimate: Estimate) -> ModelChange
         lost=format_spans(change.lost),
         preview=change.preview,
         keeps=format_spans(change.forward.rows) if change.forward else (),
-        estimate=_cost_estimate(estimate),
+        estimate=CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis),
         parents=tuple(plan.parents.get(change.name, ())),
         diff=change.diff,
         override=_override_row(change.override) if change.override else None,
-        checked=_spark_check(plan.checks.get(change.name)),
+        checked=SparkCheck(state=check.state.value, detail=check.detail) if check else None,
     )
-
-
-def _spark_check(check: Check | None) -> SparkCheck | None:
-    return SparkCheck(state=check.state.value, detail=check.detail) if check else None
 
 
 def _exposure_row(hit: ExposureHit) -> ExposureRow:
@@ -163,13 +162,6 @@ def _exposure_row(hit: ExposureHit) -> ExposureRow:
 def _refusal_row(file: RefusedFile) -> RefusedRow:
     path, line, _ = split_place(file.place)
     return RefusedRow(models=file.models, path=path, line=line, message=file.sentence, deployed=file.stands)
-
-
-def _cost_estimate(estimate: Estimate) -> CostEstimate:
-    costs = {"statistics": estimate.bytes, "batches": estimate.seconds}
-    basis = tuple(name for name, cost in costs.items() if cost is not None)
-    seconds = round(estimate.seconds or 0, 3)
-    return CostEstimate(bytes=estimate.bytes or 0, rows=estimate.rows or 0, seconds=seconds, basis=basis)
 
 
 def _column_changes(change: Change) -> ColumnChanges:

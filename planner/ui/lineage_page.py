@@ -183,11 +183,8 @@ def _make_row(
 ) -> ListRow:
     steps = next((box.steps for box in view.boxes if name in box.members), 0)
     names = tuple(COLUMN_WORDS.get(c, c) for c in columns.get(name, ())) if wish.column else pages.graph.parents[name]
-    return ListRow(name, _model_kind(pages, name), _steps_text(steps), names, wish.categories.get(name, ""))
-
-
-def _steps_text(steps: int) -> str:
-    return "focus" if not steps else f"{count_noun(abs(steps), 'step')} {'up' if steps < 0 else 'down'}"
+    steps_text = "focus" if not steps else f"{count_noun(abs(steps), 'step')} {'up' if steps < 0 else 'down'}"
+    return ListRow(name, _model_kind(pages, name), steps_text, names, wish.categories.get(name, ""))
 
 
 def _columns_text(columns: tuple[str, ...]) -> str:

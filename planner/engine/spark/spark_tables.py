@@ -106,9 +106,10 @@ class SparkTables:
             marks = (Column(mark, "string"),) if mark else ()
             return cast_frame(replace(table, columns=(*table.columns, *marks)), self._sessions.query(sql))
 
+        # the WHENs of a model omit a column that only its table has
         native = (
             NativeMerge(merge_into, lambda: rows(merge_into.rows, merge_into.mark))
-            if merge_into and _is_whole(table, merge_into)
+            if merge_into and (not merge_into.matched or not any(column.hidden for column in table.partition_columns))
             else None
         )
         with self._sessions.statement():
@@ -202,11 +203,6 @@ class SparkTables:
     def _format_tables(self, name: str) -> FormatTables:
         """Return the tables of that format; files of any other one are repointed like parquet's."""
         return self._formats.get(name) or self._formats["parquet"]
-
-
-def _is_whole(table: Table, merge_into: MergeInto) -> bool:
-    """Return True if a merge sets all columns: the WHENs of a model omit a column that only its table has."""
-    return not merge_into.matched or not any(column.hidden for column in table.partition_columns)
 
 
 def find_last_write(sessions: Sessions, name: str) -> datetime | None:

@@ -18,7 +18,7 @@ from mergeplan.planner.checks.diff.data_diff import (
 )
 from mergeplan.planner.checks.diff.table_diff import SchemaDiff, schema_diff
 from mergeplan.planner.contract.base import Detail
-from mergeplan.planner.engine.table import Partitioning, Table
+from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import (
     UNITS,
@@ -190,13 +190,9 @@ def _restrict_to_common_time(pair: Pair, question: Question, held_state: _Held) 
     days = intersect_intervals(*timelines)
     periods = {period for day in days for period in by.periods(day)}
     equal = {} if question.where else held_state.equal_rows(question, periods)
-    remaining_days = subtract_intervals(days, _time_of(equal, by))
+    step = timedelta(seconds=min(by.unit_seconds, UNITS["day"]))
+    starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in equal)
+    remaining_days = subtract_intervals(days, merge_intervals(Interval(start, start + step) for start in starts))
     sides = Side(first, remaining_days), Side(second, remaining_days)
     question = replace(question, sides=sides, days=days, left_out=subtract_intervals(timelines[0], days))
     return replace(question, equal_rows=sum(equal.values()), is_equal=bool(days and not remaining_days))
-
-
-def _time_of(periods: Iterable[str], partitioning: Partitioning) -> Timeline:
-    step = timedelta(seconds=min(partitioning.unit_seconds, UNITS["day"]))
-    starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods)
-    return merge_intervals(Interval(start, start + step) for start in starts)
