@@ -1,7 +1,5 @@
 """The queue of work: one key for each pull request and each prod, due from some time on, claimed by one worker."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Transitions of planning: from a new head to the end of its run. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """External tables whose declaration is behind the table, as a plan warns of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """OpenLineage while a plan is applied: `openlineage` in config.yaml says where to; what is lost is a warning."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

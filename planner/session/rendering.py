@@ -1,7 +1,5 @@
 """render: a model's query, and those of its audits, as Spark would run them. It starts no Spark."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The state of a project without its files, but for a config.yaml that says where the state is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models that cannot be opened, in a plan and before it: held as they are deployed, and named."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The process of a job: `mergeplan` with arguments, without a shell, in a session of its own."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

@@ -1,7 +1,5 @@
 """The file that says which tables are adopted for which models: read, and written for a survey's candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 

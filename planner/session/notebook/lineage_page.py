@@ -1,7 +1,5 @@
 """A lineage as a page that needs nothing else: a box for each model, a row for each column, lines between rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter

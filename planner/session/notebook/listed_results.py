@@ -1,7 +1,5 @@
 """Rows, environments, revisions and differences of tables, as data that a prompt and a notebook show as a table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape

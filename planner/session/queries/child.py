@@ -5,8 +5,6 @@ step of a statement, and limits time, rows, and the length of texts. Nesting tha
 ended by the parent, with this process.
 """
 
-from __future__ import annotations
-
 import re
 import resource
 import sqlite3

@@ -1,7 +1,5 @@
 """Rules of the linter that are queries over the project's catalog: each row that one returns is a violation."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, get_type_hints
 

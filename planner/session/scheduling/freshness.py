@@ -1,7 +1,5 @@
 """freshness: how old the tables of an environment are, beside the ages that their models allow."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass

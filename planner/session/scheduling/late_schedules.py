@@ -1,7 +1,5 @@
 """Schedules that a plan brings with which tables cannot be as fresh as their models promise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from mergeplan.planner.model.graph import Graph, graph_of

@@ -1,7 +1,5 @@
 """apply: what a plan needs checked of Spark, and making it so."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Carrying a plan out: what plans and runs have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """audit: the audits of an environment's models, and the standalone ones, on what its tables hold now."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from mergeplan.planner.apply.audits.record_results import audit_record

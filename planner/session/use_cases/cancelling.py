@@ -1,7 +1,5 @@
 """Ending what is under way, from another thread or by a signal; what is recorded stays recorded."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """data diff: what the changes of an environment do to the rows of its models, prod against it, over the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta

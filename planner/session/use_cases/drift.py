@@ -1,7 +1,5 @@
 """Drift of environments as a plan meets it: warnings, and a refusal to compute from tables that are gone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.planner.apply.drift import Drift, DriftKind, find_drift, find_emptied

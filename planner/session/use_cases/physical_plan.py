@@ -5,8 +5,6 @@ differs is the edit. A view, and an embedded model, stands as its query in those
 side. Nothing is computed, and nothing that goes wrong here ends a run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

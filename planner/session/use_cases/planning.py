@@ -1,7 +1,5 @@
 """Build a plan from its options, keep it for `apply`, and report what moved when a new plan differs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime

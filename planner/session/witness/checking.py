@@ -1,7 +1,5 @@
 """Check a plan with Spark's analyzer, its second witness: what the rules keep and it denies is computed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
