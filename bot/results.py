@@ -124,10 +124,7 @@ def pack_outcome(lines: Iterable[Kept], exit_code: int) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def unpack_outcome(text: str) -> PlannerOutcome | None:
-    """Return the outcome of a `packed` text; None if there is none, or one of another version.
-
-    Records that are read again have equal texts, so a comment and its checks parse theirs once.
-    """
+    """Return the outcome of a `packed` text; None if none, or of another version. Equal texts are parsed once."""
     if not text:
         return None
     try:

@@ -53,10 +53,7 @@ PLAIN_FILES = re.compile(
 
 @dataclass(frozen=True)
 class Merge:
-    """What a merge of two commits gives: a commit and its tree, or the paths that conflict, or none of these.
-
-    Nothing at all means that the two have no commit in common.
-    """
+    """A merge of two commits: a commit and its tree, the paths that conflict, or nothing: they share no commit."""
 
     commit: str = ""
     tree: str = ""
@@ -64,10 +61,7 @@ class Merge:
 
 
 class Checkout:
-    """The mirror of one repository under `folder`, and where in the repository the project is.
-
-    The mirror is shared by the checkouts of a repository's projects, in one process or in several.
-    """
+    """The mirror of a repository under `folder`, shared with its other projects, and this project's place in it."""
 
     def __init__(self, folder: Path, repository: str, url: str, token: Callable[[], str], project: str = ROOT) -> None:
         if not REPOSITORY.fullmatch(repository):

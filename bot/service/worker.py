@@ -111,10 +111,7 @@ class Worker:
                 log.info("jobs_recovered", worker=owner)
 
     def retry(self, *, passing: bool = False) -> None:
-        """Retry a first build of prod that failed, because its operator may have fixed the cause.
-
-        With `passing`, leave out the failures that only a new commit fixes.
-        """
+        """Retry a first build of prod that failed; with `passing`, not if only a new commit can mend it."""
         for repository in self.context.inbox.queue.repositories():
             prod = self.context.inbox.prods.get(repository)
             if prod.state is Prod.FAILED and not prod.revision and (prod.again_at or not passing):

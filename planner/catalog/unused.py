@@ -15,10 +15,7 @@ from mergeplan.planner.semantics.parent import can_mean
 def find_unused_columns(
     models: Mapping[str, CatalogModel], standalone: Iterable[Audit] = ()
 ) -> tuple[UnusedColumn, ...]:
-    """Return the columns of models with readers that reach no end of the graph, exposure, row or setting.
-
-    Tables of others are left out, and so is a model whose columns are not known.
-    """
+    """Return the columns of known models with readers that reach no end of the graph: exposure, row or setting."""
     texts: dict[str, list[str]] = {}
     for audit in standalone:
         for name in audit.depends_on:

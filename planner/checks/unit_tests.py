@@ -58,10 +58,7 @@ _Output = _OutputQuery | OutputResult  # one that Spark has yet to answer, and o
 def check_tests(
     engine: Engine, project: Project, tests: Sequence[UnitTest], load_table: LoadTable
 ) -> tuple[TestResult, ...]:
-    """Run the tests; one that cannot be run counts as failed, and the others continue.
-
-    The outputs of many tests are computed in one Spark query: most of the time of a small query is overhead.
-    """
+    """Run the tests, many outputs in one query; one that cannot be run counts as failed, and others continue."""
     schemas = _Schemas(engine, project)
 
     def prepare(test: UnitTest) -> tuple[_Output, ...] | MergeplanError:

@@ -80,10 +80,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Operation:
-    """A write that a Spark Connect server carries out, with or without its client.
-
-    `server` is the address without its token; `session` and `id` are the ids of the session and of the operation.
-    """
+    """A write that a Spark Connect server, given without its token, carries out, with or without its client."""
 
     server: str
     session: str

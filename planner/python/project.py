@@ -111,10 +111,7 @@ class ProjectCode:
             fresh_code.close()
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
-        """Return the SQL texts, in the call's dialect, that replace the call.
-
-        Raise ProjectError at the macro's file and line, or at the call's place for a wrong call.
-        """
+        """Return the SQL texts that replace a call, in its dialect; raise ProjectError at the macro or the call."""
         place = call.place or Place(call.model)
         request = {
             "op": "macro",

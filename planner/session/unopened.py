@@ -74,10 +74,7 @@ def plan_refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Vio
 
 
 def lint_refusals(project: Project) -> tuple[Violation, ...]:
-    """Return each refused model as a violation, for lint: an error, unless `linter` of config.yaml says otherwise.
-
-    A test whose model does not exist is a warning, as it is for a plan.
-    """
+    """Return each refused model as a violation for lint: an error by default, a warning for a test without model."""
     blocks = _rule_blocks(project)
     violations: list[Violation] = []
     for refusal in project.refused.refusals:

@@ -181,10 +181,7 @@ def spark_ui(connection: ConnectionConfig, engine: Engine) -> str:
 def add_audit_parents(
     parents: Mapping[str, tuple[str, ...]], read: Mapping[str, Collection[str]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the parents of each model, and after them the models that its audits read.
-
-    A model that comes after the audited model itself is left out: its rows are made of that model's.
-    """
+    """Return each model's parents, then the models that its audits read, but none that is made of its rows."""
     all_parents = dict(parents)
     for name in sorted(read.keys() & parents.keys()):
         for audit_parent in sorted(read[name]):

@@ -27,11 +27,7 @@ NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
 
 @dataclass(frozen=True)
 class RollbackFacts:
-    """The facts that decide a rollback.
-
-    They are the environment as it is and as it was, its history (newest first), the existing tables, and the time that
-    each holds.
-    """
+    """What decides a rollback: the environment now and then, its history, newest first, and the tables' time."""
 
     now: datetime
     old: Environment
@@ -105,10 +101,7 @@ class AskedBy:
 
 
 def build_rollback(store: StateStore, name: str, to_revision: int | None, now: datetime) -> RollbackPlan:
-    """Return what a rollback would do by the current state, without changing anything or using Spark.
-
-    Raise RequestError if there is no such revision, and Refused for the one that is in force.
-    """
+    """Return what a rollback would do, without Spark; raise RequestError for none, Refused for the present one."""
     old, history = store.environments.get(name), store.environments.history(name)
     target = earlier_revision(history, old, to_revision)
     earlier = store.environments.get_revision(name, target.revision)
@@ -121,10 +114,7 @@ def build_rollback(store: StateStore, name: str, to_revision: int | None, now: d
 def apply_rollback(
     store: StateStore, engine: Engine, lease: Lease, plan: RollbackPlan, request: AskedBy = AskedBy(), *, emit: Emit
 ) -> Promoted:
-    """Make the environment show an earlier revision again: a promotion like any other.
-
-    Raise Refused if a table that it needs is gone, and PlanMoved if the environment changed since the plan.
-    """
+    """Promote an earlier revision again; raise Refused if a table is gone, PlanMoved if the environment changed."""
     if plan.refusal:
         raise plan.refusal
     note = request.note or f"back to revision {plan.target.revision}"

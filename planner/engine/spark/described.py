@@ -76,10 +76,7 @@ def _partition_columns(titles: list[str]) -> tuple[str, ...]:
 
 
 def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool = True) -> None:
-    """Run a statement that creates an object; create its schema first if that is missing.
-
-    `is_listed` is False for a table whose partitions Spark reads from its folders.
-    """
+    """Create an object, and its schema if missing; `is_listed` is False if its partitions are read from folders."""
     run, schema = (sessions.run if is_listed else sessions.current.run_unlisted), name.rpartition(".")[0]
     with sessions.new_schemas.turn(schema) as is_first:  # or every thread would make the schema
         if is_first and not has_schema(sessions, schema):

@@ -88,10 +88,7 @@ class EngineSession(Protocol):
         """Return Spark's verdict on pairs of queries over empty tables; None if no Spark shows its plans."""
 
     def location(self, table: str, unless: str) -> str | None:
-        """Return the location of a table of Spark's own catalog, without a statement.
-
-        Return None if the table has the property `unless`, or if only a statement tells.
-        """
+        """Return the location of a table of Spark's catalog; None if it has `unless`, or if only a statement tells."""
 
     def jobs(self) -> int:
         """Return how many Spark jobs this session has started."""

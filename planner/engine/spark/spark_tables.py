@@ -206,10 +206,7 @@ class SparkTables:
 
 
 def find_last_write(sessions: Sessions, name: str) -> datetime | None:
-    """Return the moment (UTC) of a table's last commit with rows, or of its newest file.
-
-    Return None for a view, for a missing table, for one without rows, and where its format does not record writes.
-    """
+    """Return the time (UTC) of a table's last commit with rows or newest file; None for a view, and if unknown."""
     description = describe_table(sessions, name)
     if description is None or description.is_view:
         return None

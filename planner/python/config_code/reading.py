@@ -125,10 +125,7 @@ def mentioned_names(root: Path, environment: Mapping[str, str]) -> frozenset[str
 
 
 def _isolation_for(text: str, isolation: Isolation, path: str) -> Isolation:
-    """Return how the file is isolated: one of a plain form does nothing that isolation would prevent.
-
-    Raise Refused for any other file if isolation is required and not possible.
-    """
+    """Return how the file is isolated, if not of a plain form; raise Refused if that is required and impossible."""
     if not isolation.required or not (obstacle := cannot()):
         return isolation
     if line := beyond_plain(text):

@@ -28,10 +28,7 @@ class Result(BaseModel):
 
 
 def find_violations(tables: CatalogTables, only: Collection[str] | None = None) -> tuple[Violation, ...]:
-    """Return what the project's queries find in all models, or in those of these names.
-
-    Raise ProjectError at the file and line of a query that fails. Only tables that a query reads are filled.
-    """
+    """Return what the project's queries find, in models of these names or all; raise ProjectError at their line."""
     rules = [rule for rule in tables.project.rules.own if rule.is_query]
     if not rules:
         return ()

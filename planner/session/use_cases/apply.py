@@ -24,10 +24,7 @@ THREADS = 4  # queries at once
 
 
 def check_queries(work: Workspace, plan: Plan) -> None:
-    """Raise QueryError for a query that Spark cannot parse.
-
-    Checked before the plan is shown if Spark is needed anyway, and at the latest before anything is changed.
-    """
+    """Raise QueryError for a query that Spark cannot parse, before anything is changed, or shown if Spark runs."""
     if plan.changes:
         check_syntax(plan, Layout(plan.new.snapshots, plan.parents, work.now), work.engine)
 

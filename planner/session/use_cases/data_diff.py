@@ -90,10 +90,7 @@ def data_diffs(
 
 
 def detail_of(pair: Pair, rules: Sequence[tuple[str, Detail]]) -> Detail:
-    """Return the detail of a model: the lesser one of its model in prod and its model here.
-
-    A change of a model's tags in the environment therefore shows no more than before.
-    """
+    """Return the lesser detail of a model in prod and here: an edit of its tags here shows no more than before."""
     details = []
     for model in _pair_models(pair):
         fitting = [detail for selector, detail in rules if is_selected(selector, model.name, model.metadata.tags)]
