@@ -27,7 +27,11 @@ class SparkTurns:
                 time.sleep(POLL_SECONDS)
             yield stopped
         finally:
-            self._give_back(repository, run_id, is_shared=has_turn and not alone)
+            with self._lock:
+                if has_turn and not alone:
+                    self._sharing[repository] -= 1
+                elif self._alone.get(repository) == run_id:
+                    del self._alone[repository]
 
     def is_reserved(self, repository: str) -> bool:
         """Return True if a run has the repository's Spark alone, or waits for it."""
@@ -41,10 +45,3 @@ class SparkTurns:
                 return False
             self._sharing[repository] += 1
             return True
-
-    def _give_back(self, repository: str, run_id: str, *, is_shared: bool) -> None:
-        with self._lock:
-            if is_shared:
-                self._sharing[repository] -= 1
-            elif self._alone.get(repository) == run_id:
-                del self._alone[repository]

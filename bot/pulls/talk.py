@@ -149,7 +149,17 @@ def answer_all(context: BotContext, gateway: RepositoryGateway, number: int, con
     record = context.inbox.pulls.get(gateway.name, number)
     for row in context.inbox.commands.open(gateway.name, number):
         if row.state == "accepted" and not any(_is_waiting(answer, record) for answer in row.answers):
-            _answer_comment(context, gateway, row, record)
+            answers = tuple(
+                form_of(answer.text).finish(answer, record) if answer.waits_for else answer for answer in row.answers
+            )
+            shown = Shown(record, context.inbox.prods.get(record.repository))
+            text = format_reply(row, answers, state_sentence(shown), gateway.project)
+            gateway.comments.write(row.number, text, reply_marker(row.repository, row.comment_id))
+            if row.comment_id > 0:
+                ok = all(answer.ok for answer in answers)
+                gateway.comments.react(row.number, row.comment_id, "rocket" if ok else "confused")
+            context.inbox.commands.answer(replace(row, state="answered", answers=answers))
+            log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
 
 
 def withdraw_answers(context: BotContext, gateway: RepositoryGateway, number: int) -> None:
@@ -178,20 +188,6 @@ def _is_waiting(answer: Answer, record: PullRecord) -> bool:
     if answer.waits_for in ("", QUESTION):
         return bool(answer.waits_for)
     return form_of(answer.text).waits(record)
-
-
-def _answer_comment(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
-    answers = tuple(
-        form_of(answer.text).finish(answer, record) if answer.waits_for else answer for answer in row.answers
-    )
-    shown = Shown(record, context.inbox.prods.get(record.repository))
-    text = format_reply(row, answers, state_sentence(shown), gateway.project)
-    gateway.comments.write(row.number, text, reply_marker(row.repository, row.comment_id))
-    if row.comment_id > 0:
-        ok = all(answer.ok for answer in answers)
-        gateway.comments.react(row.number, row.comment_id, "rocket" if ok else "confused")
-    context.inbox.commands.answer(replace(row, state="answered", answers=answers))
-    log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
 
 
 def _judge_command(

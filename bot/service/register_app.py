@@ -158,18 +158,14 @@ def exchange_code(registration: Registration, code: str) -> Registered:
             file.unlink(missing_ok=True)
         raise
     registration.key_file.write_text(app.key)
-    registration.variables_file.write_text(format_variables(app, registration))
-    return app
-
-
-def format_variables(app: Registered, registration: Registration) -> str:
     settings = {
         "MERGEPLAN_GITHUB_APP_ID": str(app.app_id),
         "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(registration.key_file.resolve()),
         "MERGEPLAN_WEBHOOK_SECRET": app.webhook_secret,
         **({"MERGEPLAN_GITHUB_API_URL": registration.api_url} if registration.api_url else {}),
     }
-    return "".join(f"{name}={value}\n" for name, value in settings.items())
+    registration.variables_file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    return app
 
 
 def _convert_code(registration: Registration, code: str) -> Mapping[str, Any]:

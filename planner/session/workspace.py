@@ -149,7 +149,12 @@ class Workspace:
         if not self._settled:
             self._settled = True  # whoever finishes a promotion asks for the store, too
             try:
-                self._settle_promotions(self._store)
+                from mergeplan.planner.session.unfinished import finish_promotions, report_unfinished
+
+                if self.only_looks:
+                    report_unfinished(self._store, self.on_event)
+                else:
+                    self.recovered += finish_promotions(self._store, lambda: self.engine, self.on_event, self.about)
             except BaseException:
                 self._settled = False
                 raise
@@ -265,14 +270,6 @@ class Workspace:
         if not environment.exists:
             raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
         return environment
-
-    def _settle_promotions(self, store: StateStore) -> None:
-        from mergeplan.planner.session.unfinished import finish_promotions, report_unfinished
-
-        if self.only_looks:
-            report_unfinished(store, self.on_event)
-        else:
-            self.recovered += finish_promotions(store, lambda: self.engine, self.on_event, self.about)
 
     def _gateway_connection(self, gateway: str) -> Connection:
         config = self.project.config.gateways[gateway].connection

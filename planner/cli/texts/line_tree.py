@@ -27,7 +27,12 @@ class LineTree:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if options.ascii_only or options.legacy_windows:  # other guides
-            yield self._as_rich_tree()
+            tree = Tree(self.label)
+            waiting = [(self, tree)]
+            while waiting:
+                line_tree, rich_tree = waiting.pop()
+                waiting += [(child, rich_tree.add(child.label)) for child in line_tree.children]
+            yield tree
             return
         for guide, below, label in self._walk_labels():
             width = options.max_width - len(guide)
@@ -49,11 +54,3 @@ class LineTree:
                 (f"{below}{END if number == last else FORK}", f"{below}{GAP if number == last else LINE}", child)
                 for number, child in reversed([*enumerate(tree.children)])
             ]
-
-    def _as_rich_tree(self) -> Tree:
-        tree = Tree(self.label)
-        waiting = [(self, tree)]
-        while waiting:
-            line_tree, rich_tree = waiting.pop()
-            waiting += [(child, rich_tree.add(child.label)) for child in line_tree.children]
-        return tree

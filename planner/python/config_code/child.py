@@ -64,7 +64,13 @@ class ConfigCode(importlib.abc.MetaPathFinder):
             rewriting.SAME: is_same,
             rewriting.WITHIN: is_within,
         }
-        self.os = self._make_os()
+        environment = Environment(self.references, self._in_try)
+        os_module, path_module = ModuleType("os"), ModuleType("os.path")
+        path_module.__dict__.update(vars(os.path), expandvars=self._refuse_expansion)
+        os_module.__dict__.update(vars(os), environ=environment, getenv=environment.get, path=path_module)
+        for name in ("environb", "getenvb"):
+            os_module.__dict__.pop(name, None)
+        self.os = os_module
 
     def run(self, text: str) -> dict[str, Any]:
         """Return the configuration of config.py as data; raise its own errors, or Undecided."""
@@ -145,15 +151,6 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         if level or name.partition(".")[0] != "os":
             return module
         return self.os.path if name == "os.path" and fromlist else self.os
-
-    def _make_os(self) -> Any:
-        environment = Environment(self.references, self._in_try)
-        os_module, path_module = ModuleType("os"), ModuleType("os.path")
-        path_module.__dict__.update(vars(os.path), expandvars=self._refuse_expansion)
-        os_module.__dict__.update(vars(os), environ=environment, getenv=environment.get, path=path_module)
-        for name in ("environb", "getenvb"):
-            os_module.__dict__.pop(name, None)
-        return os_module
 
     def _refuse_expansion(self, path: Any) -> Any:
         self.references.refuse("`os.path.expandvars` decides the configuration here: use `os.environ`.")

@@ -99,7 +99,12 @@ class PlanComparing:
         """
         names = list[str]()
         self._optimizer = self._java.sessionState().optimizer()
-        self._tried_views = _list_tried_views(analysis)
+        # the views that call a function `try_...`, or read a view that does
+        tried: set[str] = set()
+        for view in analysis.views:
+            if _is_tried(view.sql, tried):
+                tried.add(view.name)
+        self._tried_views = frozenset(tried)
         self._rules = tuple(rule for rule in RULES if rule != DISTINCT or not COLLATED.search(repr(analysis)))
         with self._as_active_session():
             try:
@@ -265,15 +270,6 @@ def _as_analyzed(plan: Any) -> Any:
 def _read_plan(plan: Any) -> PlanText:
     output = plan.output()
     return PlanText(str(plan.toJSON()), tuple(int(output.apply(i).exprId().id()) for i in range(output.length())))
-
-
-def _list_tried_views(analysis: Analysis) -> frozenset[str]:
-    """Return the views that call a function `try_...`, or read a view that does."""
-    tried: set[str] = set()
-    for view in analysis.views:
-        if _is_tried(view.sql, tried):
-            tried.add(view.name)
-    return frozenset(tried)
 
 
 def _is_tried(text: str, tried_views: Collection[str]) -> bool:
