@@ -7,13 +7,11 @@ sees a number and the owners, and a public one nothing.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.inbox.publications import ProjectReads
 from mergeplan.bot.projects import add_label, label_of, repository_of
 from mergeplan.bot.readers.impact import (
-    ReaderSummary,
     ReadingProject,
     TableChange,
     find_changes,
@@ -81,8 +79,8 @@ def note_readers(context: BotContext, record: PullRecord) -> None:
     projects = find_reading_projects(context, record.repository, plan) if plan else ()
     readers = sort_summaries(map(summarize_readers, projects))
     if readers != record.nearby.readers:
-        context.inbox.pulls.update(record.repository, record.number, partial(_set_readers, readers=readers))
-
-
-def _set_readers(record: PullRecord, readers: tuple[ReaderSummary, ...]) -> PullRecord:
-    return replace(record, nearby=replace(record.nearby, readers=readers))
+        context.inbox.pulls.update(
+            record.repository,
+            record.number,
+            lambda record: replace(record, nearby=replace(record.nearby, readers=readers)),
+        )

@@ -3,14 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from mergeplan.bot.commands.form import Form, Request, Start
+from mergeplan.bot.commands.form import Form, Start
 from mergeplan.bot.policy.roles import Role
 
 LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
-
-
-def _start_command(request: Request) -> Start:
-    return Start(help_text(request.forms, request.needs, request.record.place.project))
 
 
 def help_text(forms: Sequence[Form], needs: Mapping[str, Role], project: str = "") -> str:
@@ -40,5 +36,5 @@ HELP = Form(
     needs="read",
     parse=lambda line: line.command,  # any words after it are ignored
     anybody=True,
-    start=_start_command,
+    start=lambda request: Start(help_text(request.forms, request.needs, request.record.place.project)),
 )

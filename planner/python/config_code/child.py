@@ -58,7 +58,7 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         self.builtins = {
             **vars(builtins),
             "__import__": self._import_module,
-            rewriting.SEE: self._record_expression,
+            rewriting.SEE: lambda value, line, lines: record_expression(value, line, lines, self.references),
             rewriting.LINES: note_lines,
             rewriting.CALL: partial(call_function, references, self.caught),
             rewriting.SAME: is_same,
@@ -129,9 +129,6 @@ class ConfigCode(importlib.abc.MetaPathFinder):
 
     def _relative_path(self, path: str) -> str:
         return os.path.relpath(path, self.root) if path.startswith(self.root + os.sep) else ""
-
-    def _record_expression(self, value: Any, line: int, lines: dict[Any, int]) -> Any:
-        return record_expression(value, line, lines, self.references)
 
     def _in_try(self) -> bool:
         frame: FrameType | None = sys._getframe()

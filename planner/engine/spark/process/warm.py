@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection
@@ -126,7 +125,7 @@ def _serve_clients(
     say: Callable[[str], None],
 ) -> Asked | None:
     """Serve until a client needs another start and no other is left, or a stop (None); then close the session."""
-    pulse = Pulse(partial(_analyse_new_query, session))
+    pulse = Pulse(lambda: SparkEngine(session).schema(f"SELECT {time.monotonic_ns()} AS now"))
     analyzer = LocalAnalyzer()
     try:
         with _serve_counter(session, analyzer) as counter:
@@ -181,10 +180,6 @@ def _see_that_it_runs(session: ClassicSession, home: Path) -> None:
     if session.jvm.process.poll() is not None:
         log = spark_folder(home) / "spark.log"
         raise RequestError("the warm Spark ended by itself.", hint=f"Its output is in {log}.")
-
-
-def _analyse_new_query(session: ClassicSession) -> None:
-    SparkEngine(session).schema(f"SELECT {time.monotonic_ns()} AS now")
 
 
 @contextmanager
