@@ -82,8 +82,6 @@ class ShuttingDown(Exception):
 
 @dataclass(frozen=True)
 class PlannerCall:
-    """One call of the planner, for a job of the queue, in the folder of a project."""
-
     job: Job
     folder: Path
     arguments: tuple[str, ...]

@@ -12,8 +12,6 @@ UNRULED = Decision()
 
 @dataclass(frozen=True)
 class PullSource:
-    """The pull request itself: who opened it, and what into."""
-
     author: str = ""
     base_ref: str = ""
     forward_only: bool = False  # its branch asks for forward-only plans
@@ -51,8 +49,6 @@ class PlanRun:
 
 @dataclass(frozen=True)
 class PullEnvironment:
-    """The pull request's environment, and that of its merge queue's group."""
-
     name: str = ""
     exists: bool = False
     keep_until: float = 0.0  # seconds of the epoch: it is not dropped before
@@ -78,8 +74,6 @@ class ShownPlan:
 
 @dataclass(frozen=True)
 class PlanComment:
-    """The plan comment on GitHub, and a digest of what it last showed."""
-
     id: int = 0
     node: str = ""  # its GraphQL id
     digest: str = ""
@@ -146,8 +140,6 @@ class MovedTable:
 
 @dataclass(frozen=True)
 class Nearby:
-    """What else is in flight around the pull request."""
-
     meets: tuple[Meeting, ...] = ()  # other open pull requests
     undoes: tuple[Undoing, ...] = ()  # merges that it takes back
     readers: tuple[ReaderSummary, ...] = ()  # of other projects, in what it changes
@@ -177,8 +169,6 @@ NO_LAYERS = StackBase()
 
 @dataclass(frozen=True)
 class LayerChange:
-    """A model that a layer changes, against the layer below it."""
-
     model: str
     category: str  # or how it came in
     reason: str = ""
@@ -228,8 +218,6 @@ NOT_REVERSED = Reversal()
 
 @dataclass(frozen=True)
 class PullRollback:
-    """A rollback that was requested here, and the result of the last one."""
-
     by: str = ""
     to: int = 0  # the revision that was named; 0 for the one before its own
     start: int = 0  # prod's revision when it was begun: with another one it is done, and not written down

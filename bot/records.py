@@ -135,8 +135,6 @@ class Posted:
 
 @dataclass(frozen=True)
 class News:
-    """A delivery that came to a queue key."""
-
     id: int
     kind: str
     head: str

@@ -25,8 +25,6 @@ REMEMBERED = 8  # outcomes that are not parsed again: those of the pull requests
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong, and where: an error of the planner or a blocker of its plan."""
-
     message: str
     path: str = ""
     line: int = 0
@@ -112,8 +110,6 @@ class PlannerOutcome:
 
 
 class _Run(Data):
-    """A run as it is stored: its kept lines and exit code."""
-
     exit_code: int
     lines: tuple[Annotated[Kept, Field(discriminator="event")], ...]
 

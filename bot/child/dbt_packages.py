@@ -111,8 +111,6 @@ def lay_dbt_packages(
 
 @dataclass(frozen=True)
 class _Install:
-    """One set of packages on its way into a folder."""
-
     installer: Installer
     wanted: DbtRequirements
     project: Path

@@ -101,8 +101,6 @@ def packages_folder(
 
 @dataclass(frozen=True)
 class _Installing:
-    """One set of packages on its way into a folder."""
-
     source: Source
     wanted: Requirements
     constraints: str

@@ -51,8 +51,6 @@ def unpack_wheels(wheels: Path, folder: Path) -> None:
 
 @dataclass
 class _Unpacked:
-    """One wheel on its way into the folder."""
-
     folder: Path
     left: int  # bytes
     metadata: bytes = b""

@@ -18,8 +18,6 @@ WRITE_TRIES = 3
 
 
 class Calls:
-    """What every verb of one repository's gateway is made with."""
-
     def __init__(self, repository: NamedRepository, owners: Owners, polls: Polls, secrets: Sequence[str]) -> None:
         self.repository = repository
         self.name = repository.name

@@ -18,8 +18,6 @@ WEB = ("https", "http")
 
 @dataclass(frozen=True)
 class Registered:
-    """An App as GitHub made it."""
-
     app_id: int
     slug: str
     page: str

@@ -74,8 +74,6 @@ def queue_key(repository: str, number: int) -> str:
 
 
 class Queue:
-    """The keys of every repository, and who works on which."""
-
     def __init__(self, database: InboxDatabase, *, settle_seconds: float, lease_seconds: float) -> None:
         self._database = database
         self._settle = settle_seconds

@@ -33,8 +33,6 @@ RUNNING = frozenset({PullState.NEW, PullState.PLANNING, PullState.WAITING, PullS
 
 @dataclass(frozen=True)
 class Decision:
-    """Who decided what on which plan, and when."""
-
     at: float
     who: str
     what: str
@@ -144,8 +142,6 @@ class Changes:
 
 @dataclass(frozen=True)
 class PageView:
-    """All that the pages of one pull request (or, with number 0, of prod) are made of."""
-
     shown: Shown
     progress: RunProgress | None = None
     decisions: tuple[Decision, ...] = ()

@@ -67,8 +67,6 @@ class Need:
 
 @dataclass(frozen=True)
 class Block:
-    """A model whose category the rules do not let into prod."""
-
     model: str
     category: str
 
@@ -84,8 +82,6 @@ class ReviewSummary:
 
 @dataclass(frozen=True)
 class People:
-    """The facts about those who approved or objected: who may write, and who is in which team."""
-
     writers: frozenset[str] = frozenset()
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()  # teams whose members could not be read
@@ -93,8 +89,6 @@ class People:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether the rules let a plan into prod, and what is missing."""
-
     ruled: bool = False  # there are rules: the check stands
     approved_by: tuple[str, ...] = ()
     missing: tuple[Need, ...] = ()

@@ -25,8 +25,6 @@ class Step:
 
 @dataclass(frozen=True)
 class Gate:
-    """What the rules say of the first step."""
-
     is_open: bool = True
     noted: bool = True  # what they say is shown already
     through: int = 0  # a later step that may be taken with all before it: 1 for the second; 0 for none
@@ -37,8 +35,6 @@ OPEN = Gate()
 
 @dataclass(frozen=True)
 class ProdFacts:
-    """What is so at one moment of a pass over prod, and what this pass has done."""
-
     prod: ProdRecord
     branch: str  # that prod should follow
     head: str  # of the branch

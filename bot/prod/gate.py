@@ -26,8 +26,6 @@ log = structlog.get_logger(__name__)
 
 
 class Gatekeeper:
-    """One pass over one repository's prod."""
-
     def __init__(
         self, context: BotContext, gateway: RepositoryGateway, checkout: Checkout, planner: ProdPlanner
     ) -> None:

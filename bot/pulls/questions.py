@@ -18,8 +18,6 @@ from mergeplan.planner.contract.result import ResultLine
 
 @dataclass(frozen=True)
 class Questions:
-    """What answers the questions of one pull request, while its job has the turn."""
-
     context: BotContext
     job: Job
     checkout: Checkout

@@ -40,8 +40,6 @@ UNREAD_OWNERS = "The owners of the models' files cannot be read: {} Nothing is p
 
 
 class Reviewers:
-    """Who decides in one repository, by the rules of one commit: that which prod shows."""
-
     def __init__(self, context: BotContext, gateway: RepositoryGateway, checkout: Checkout, commit: str) -> None:
         self._context = context
         self._gateway = gateway

@@ -46,8 +46,6 @@ HIDDEN = (
 
 @dataclass(frozen=True)
 class _Live:
-    """What GitHub says at the moment of a command: of the pull request, and of who gave it."""
-
     pull: Pull
     role: Role | None
     other_projects: tuple[str, ...] = ()  # that the pull request touches; asked for before a deploy only

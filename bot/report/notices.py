@@ -12,8 +12,6 @@ from mergeplan.bot.results import PlannerOutcome
 
 @dataclass(frozen=True)
 class Notice(ABC):
-    """An event of one project's prod."""
-
     repository: str  # the project's key
 
     @property
@@ -69,8 +67,6 @@ class MergePromoted(Notice):
 
 @dataclass(frozen=True)
 class MergeNotPromoted(Notice):
-    """A pull request is merged, and its promotion failed."""
-
     number: int
     outcome: PlannerOutcome
 

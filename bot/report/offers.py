@@ -23,8 +23,6 @@ KEY = re.compile(r"([a-z-]{1,20})@[0-9a-f]+")  # in a button's identifier and in
 
 @dataclass(frozen=True)
 class Button:
-    """A button of a check, within GitHub's limits."""
-
     label: str
     description: str
     identifier: str

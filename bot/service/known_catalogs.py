@@ -27,8 +27,6 @@ OLDEST = 3_600.0  # seconds: who reads an older catalog has it read again, for w
 
 @dataclass(frozen=True)
 class KnownCatalog:
-    """A catalog, prepared, and what a reader must know of it."""
-
     mark: CatalogMark
     pages: CatalogPages
     notice: str = ""

@@ -36,8 +36,6 @@ EXCHANGE_SECONDS = 30
 
 @dataclass(frozen=True)
 class Registration:
-    """The App to register, and the files for what GitHub returns."""
-
     name: str
     webhook_url: str
     api_url: str

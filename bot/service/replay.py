@@ -31,8 +31,6 @@ SEND_SECONDS = 30
 
 @dataclass(frozen=True)
 class Stored:
-    """A stored delivery: GitHub's name of the event, and its payload."""
-
     guid: str
     name: str
     payload: Mapping[str, Any]

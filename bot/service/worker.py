@@ -56,8 +56,6 @@ EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what 
 
 
 class Worker:
-    """The threads of one process: jobs, eyes, the timer and the renewal of claims."""
-
     def __init__(self, context: BotContext) -> None:
         self.context = context
         self._news = threading.Event()

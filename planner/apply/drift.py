@@ -39,8 +39,6 @@ class DriftKind(StrEnum):
 
 @dataclass(frozen=True)
 class Drift:
-    """A view or a physical table of an environment that differs from the state."""
-
     environment: str
     model: str
     name: str

@@ -251,8 +251,6 @@ class EnvironmentAwaited(Event):
 
 @dataclass(frozen=True)
 class TableDropped(Event):
-    """The janitor dropped a physical table."""
-
     table: str
 
 

@@ -19,16 +19,12 @@ from mergeplan.planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class Kept:
-    """A table whose old versions stay, with the reason as a clause."""
-
     table: str
     reason: str
 
 
 @dataclass(frozen=True)
 class OldVersions:
-    """The tables whose old versions are removed, and those whose versions stay."""
-
     removed: tuple[str, ...] = ()
     kept: tuple[Kept, ...] = ()
 

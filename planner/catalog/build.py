@@ -68,8 +68,6 @@ def build_catalog(sources: CatalogSources) -> Catalog:
 
 
 class Neighbours:
-    """What goes into each column, and where each column goes."""
-
     def __init__(self, lineage: Mapping[str, Followed]) -> None:
         self.made_from: dict[Node, dict[Node, None]] = {}
         self.read_by: dict[Node, dict[Node, None]] = {}

@@ -111,8 +111,6 @@ def _split_titles(title: re.Pattern[str], text: str) -> list[tuple[str, str]]:
 
 @dataclass
 class _Open:
-    """An operator whose inputs are still being read."""
-
     id: int
     name: str
     inputs: list[_Open] = field(default_factory=list)

@@ -10,8 +10,6 @@ from mergeplan.planner.checks.physical_plan import PhysicalPlan, Scan, Tables
 
 
 class Cost(StrEnum):
-    """An expensive part of a physical plan."""
-
     PRUNING = "pruning"  # all partitions of a table are read
     FILTER = "filter"  # all of a table is read
     CARTESIAN_PRODUCT = "cartesian_product"  # a join without a condition

@@ -18,8 +18,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Known:
-    """A physical table: its model, and the model's columns that it is partitioned by."""
-
     model: str
     columns: frozenset[str] = frozenset()
 
@@ -91,8 +89,6 @@ def read_plan(text: str, known_tables: KnownTables) -> PhysicalPlan:
 
 
 class _Reading:
-    """A reader of one plan's compared parts."""
-
     def __init__(self, plan: Explained, known_tables: KnownTables) -> None:
         self._plan, self._known = plan, known_tables
         self._steps = tuple(plan.steps())

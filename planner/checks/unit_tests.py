@@ -41,8 +41,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class _OutputQuery:
-    """One output of a test: the query to run, and the expected rows."""
-
     test: UnitTest
     output: str
     sql: str

@@ -45,8 +45,6 @@ def open_runner(code: ProjectCode, engine: Engine) -> Iterator[Running]:
 
 @dataclass(frozen=True)
 class ModelWorker:
-    """A child with a model's code, and its connection to Spark."""
-
     child: Child
     connection: ProjectConnection
 

@@ -17,8 +17,6 @@ from mergeplan.planner.session.workspace import Workspace
 
 
 class Reported:
-    """A listener that passes events to the caller's and to OpenLineage's."""
-
     def __init__(self, emit: Emit, listener: Listener | None = None) -> None:
         self._emit, self._listener = emit, listener
         self.outcome: Outcome | None = None

@@ -24,8 +24,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Page:
-    """A model's page within a single file."""
-
     id: str
     html: Markup
 

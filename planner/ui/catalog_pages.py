@@ -22,8 +22,6 @@ TREE_MAX = 400  # models that the tree names
 
 @dataclass(frozen=True)
 class VersionRow:
-    """A version of a model's table, and the environments that show it."""
-
     version: str
     table: str
     environments: tuple[str, ...]
@@ -65,8 +63,6 @@ class RunRow:
 
 @dataclass(frozen=True)
 class ModelActivity:
-    """The facts about a model beside its file and its table."""
-
     versions: tuple[VersionRow, ...] = ()
     audits: tuple[AuditResultRow, ...] = ()
     plans: tuple[PlanRow, ...] = ()

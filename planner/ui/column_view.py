@@ -21,8 +21,6 @@ class ColumnView:
 
 @dataclass(frozen=True)
 class ColumnGraph:
-    """The lineage of every column of a catalog, both ways."""
-
     made_from: Neighbours = field(repr=False)
     read_by: Neighbours = field(repr=False)
     columns: Mapping[str, tuple[str, ...]] = field(repr=False)

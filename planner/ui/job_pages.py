@@ -45,8 +45,6 @@ class JobRow:
 
 @dataclass(frozen=True)
 class ShownJob:
-    """A job for its page: the content of its lines, and what the reader may do with it now."""
-
     record: JobRecord
     facts: JobFacts
     may_cancel: bool = False

@@ -10,8 +10,6 @@ SWEEPS = 6
 
 
 class Spot(NamedTuple):
-    """The top left corner of a box."""
-
     x: int
     y: int
 
@@ -29,8 +27,6 @@ class Size:
 
 @dataclass(frozen=True)
 class Layout:
-    """The place of each box, the path of each edge, and the total size."""
-
     spots: Mapping[str, Spot]
     paths: Mapping[Edge, str]
     width: int

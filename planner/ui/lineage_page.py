@@ -79,8 +79,6 @@ class LineageWish:
 
 @dataclass(frozen=True)
 class BoxLink:
-    """A box of the drawing: its place, its content, and the address that it links to."""
-
     name: str
     x: int
     y: int

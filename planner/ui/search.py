@@ -18,8 +18,6 @@ class Hit:
 
 @dataclass(frozen=True)
 class HitPage:
-    """Some hits of a search, and how many there are in all."""
-
     hits: tuple[Hit, ...]
     total: int
     number: int  # of the page, from 1

@@ -85,8 +85,6 @@ def run_backfill(writer: TableWriter, work: Mapping[str, BackfillTask], pool: Th
 
 @dataclass
 class _BackfillRun:
-    """The state of a backfill: models that are done, running, failed or waiting."""
-
     writer: TableWriter
     work: Mapping[str, BackfillTask]
     sorter: TopologicalSorter[str]

@@ -93,8 +93,6 @@ class RollbackPlan:
 
 @dataclass(frozen=True)
 class AskedBy:
-    """The person who requests a rollback and the note, for the history, and the way in which views are swapped."""
-
     who: str = ""
     note: str = ""
     swap: SwapOptions = BY_ONE

@@ -82,8 +82,6 @@ class Side:
 
 @dataclass(frozen=True)
 class Question:
-    """The comparison of one model: its tables before and after, and how they are compared."""
-
     model: Model
     sides: tuple[Side, Side]
     names: tuple[str, str]  # of the environments

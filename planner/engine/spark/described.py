@@ -15,8 +15,6 @@ NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 @dataclass(frozen=True)
 class Described:
-    """The catalog's description of a table or view."""
-
     details: dict[str, str]
     comments: dict[str, str]  # of the columns
     partitions: tuple[str, ...] = ()  # the columns that it is partitioned by

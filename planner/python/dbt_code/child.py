@@ -150,8 +150,6 @@ class DbtWork:
 
 
 class Compiling:
-    """dbt's compiler over one parsed project, without a warehouse."""
-
     def __init__(self, manifest: Any) -> None:
         from dbt.adapters.factory import FACTORY
         from dbt.compilation import Compiler

@@ -50,8 +50,6 @@ class QueryError(Exception):
 
 
 class Database:
-    """A database in memory that answers requests."""
-
     def __init__(self) -> None:
         self._connection = sqlite3.connect(":memory:", isolation_level=None)
         self._tables: set[str] = set()

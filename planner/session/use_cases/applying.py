@@ -16,8 +16,6 @@ from mergeplan.planner.state.leases import Lease
 
 @dataclass(frozen=True)
 class Record:
-    """Who applies a plan and why, for the environment's history."""
-
     who: str = ""
     note: str = ""
 

@@ -54,8 +54,6 @@ class Invalidated:
 
 @dataclass(frozen=True)
 class Swept:
-    """What the janitor dropped, or would drop."""
-
     environments: tuple[str, ...]
     tables: tuple[str, ...]
     dropped: bool

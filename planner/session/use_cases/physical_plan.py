@@ -65,8 +65,6 @@ def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[
 
 @dataclass(frozen=True)
 class _Query:
-    """A query as it runs, and the statements that prepare a session for it."""
-
     sql: str
     before: tuple[str, ...] = ()
     computes: bool = False  # a statement before it does more than that
