@@ -14,10 +14,9 @@ import structlog
 from mergeplan.bot.child.dbt_packages import lay_dbt_packages, read_dbt_requirements
 from mergeplan.bot.child.packages import packages_folder, read_file
 from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, isolation_variables, project_home, run_planner
-from mergeplan.bot.child.planner_slots import PlannerSlots
+from mergeplan.bot.child.planner_slots import PlannerSlots, SparkTurns
 from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
 from mergeplan.bot.child.requirements import FILES, MOST_CHARACTERS
-from mergeplan.bot.child.spark_turns import SparkTurns
 from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.git.call import BadCommit, CheckoutFailed

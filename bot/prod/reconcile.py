@@ -4,6 +4,7 @@ Like a pull request's it starts from what is so: the prod branch as it is, and t
 was taken on. `decide_prod` says what is done next; `actions/` do it, and write it down before it is shown.
 """
 
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +15,6 @@ from mergeplan.bot.github.gateway import GitHubFailed
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.prod.actions.builds import adopt_prod, build_prod
 from mergeplan.bot.prod.actions.deploys import deploy_pull, refuse_deploy_request
-from mergeplan.bot.prod.actions.janitor import run_janitor
 from mergeplan.bot.prod.actions.promotions import promote_merge, promote_push
 from mergeplan.bot.prod.actions.rollbacks import refuse_rollback_request, roll_back
 from mergeplan.bot.prod.actions.steps import conclude_shown_merge, hold_step, pass_over, skip_step
@@ -43,6 +43,7 @@ from mergeplan.bot.prod.decide import (
     StopPlan,
     decide_prod,
 )
+from mergeplan.bot.prod.planner_calls import list_reasons
 from mergeplan.bot.prod.prod_pass import ProdPass, read_facts
 from mergeplan.bot.projects import another_project
 from mergeplan.bot.pull_parts import UNRULED
@@ -153,3 +154,18 @@ def _show_places(current: ProdPass) -> None:
         record = current.record(number)
         if record.state is PullState.MERGED and record.run.progress != text:
             current.show_progress(number, text)
+
+
+def run_janitor(current: ProdPass) -> None:
+    """Drop what is unused; environments of pull requests that are not over do not expire."""
+    current.update(partial(record_sweep, at=time.time()))  # first: one that fails is not tried again and again
+    pulls = current.inbox.pulls.all(current.repository)
+    pull_environments = [p.environment.name for p in pulls if p.environment.name and p.is_kept(time.time())]
+    keep = (*pull_environments, *(record.environment for record in current.prod.branches))
+    outcome = current.planner.sweep(current.prod.promoted_commit, keep)
+    if not outcome.ok:
+        current.log.warning("janitor_failed", why=list_reasons(outcome))
+        return
+    for name in outcome.kept:
+        current.log.info("old_versions_kept", table=name.table, why=name.reason)
+    current.log.info("janitor_ended", kept=len(keep), cleaned=list(outcome.cleaned))
