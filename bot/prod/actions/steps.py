@@ -31,7 +31,7 @@ def hold_step(current: ProdPass, step: Step) -> None:
     judged = current.gatekeeper.record_at(step)
     hold = partial(hold_merge, judged=judged, merge_sha=step.commit, decision=decision)
     current.show(current.update_pull(step.number, hold))
-    current.notify(notices.MergeHeld(current.repository, step.number, decision))
+    current.notify(notices.announce_hold(current.repository, step.number, decision))
 
 
 def pass_over(current: ProdPass, step: Step) -> None:
