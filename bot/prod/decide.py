@@ -6,6 +6,7 @@ A commit that prod already shows is never promoted again: prod does not go back 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import PlannerOutcome
@@ -54,19 +55,14 @@ class ProdFacts:
     sweep_is_due: bool = False  # the janitor has not been at work for long
 
 
-@dataclass(frozen=True)
-class ProdAtRest:
-    """All is as it should be."""
+class Move(Enum):
+    """An action that needs no facts; the value is its name in the log."""
 
-
-@dataclass(frozen=True)
-class FollowBranch:
-    """The rules name another prod branch."""
-
-
-@dataclass(frozen=True)
-class LookForProd:
-    """Ask the planner whether prod exists."""
+    REST = "ProdAtRest"  # all is as it should be
+    FOLLOW_BRANCH = "FollowBranch"  # the rules name another prod branch
+    LOOK_FOR_PROD = "LookForProd"  # ask the planner whether prod exists
+    BUILD_PROD = "BuildProd"  # plan and apply the branch for the first time
+    RUN_JANITOR = "RunJanitor"  # drop what has expired and what is unused
 
 
 @dataclass(frozen=True)
@@ -74,11 +70,6 @@ class AdoptProd:
     """Prod exists, and we did not know."""
 
     row: EnvironmentRow
-
-
-@dataclass(frozen=True)
-class BuildProd:
-    """Plan and apply the branch for the first time."""
 
 
 @dataclass(frozen=True)
@@ -159,17 +150,9 @@ class SettleMerge:
     number: int
 
 
-@dataclass(frozen=True)
-class RunJanitor:
-    """Drop what has expired and what is unused."""
-
-
 Action = (
-    ProdAtRest
-    | FollowBranch
-    | LookForProd
+    Move
     | AdoptProd
-    | BuildProd
     | RefuseRollback
     | RollBack
     | StopPlan
@@ -181,18 +164,17 @@ Action = (
     | PromoteMerge
     | PromotePush
     | SettleMerge
-    | RunJanitor
 )
 
 
 def decide_prod(facts: ProdFacts) -> Action:
-    """Return the next action; it is called again after each one until it is ProdAtRest.
+    """Return the next action; it is called again after each one until it is REST.
 
     First come requests to undo, then what the branch has that prod does not, then retries of failures. The janitor
     comes when nothing else is left to do.
     """
     if facts.prod.branch and facts.prod.branch != facts.branch:
-        return FollowBranch()
+        return Move.FOLLOW_BRANCH
     action = (
         _decide_build(facts)
         or _resume_deploy(facts)
@@ -202,7 +184,7 @@ def decide_prod(facts: ProdFacts) -> Action:
     )
     if action is None and (not facts.steps or facts.gate.is_open):  # nothing goes around a merge that is held
         action = _decide_retry(facts) or _decide_settlement(facts)
-    sweep = RunJanitor() if facts.sweep_is_due and facts.prod.state is Prod.READY else ProdAtRest()
+    sweep = Move.RUN_JANITOR if facts.sweep_is_due and facts.prod.state is Prod.READY else Move.REST
     return action or sweep
 
 
@@ -211,12 +193,12 @@ def _decide_build(facts: ProdFacts) -> Action | None:
     if facts.built or facts.taken or not is_to_build(facts):
         return None
     if not facts.looked:
-        return LookForProd()
+        return Move.LOOK_FOR_PROD
     if facts.planned_prod is not None:
         return AdoptProd(facts.planned_prod)
     if any(step.number for step in facts.steps):
         return None  # the merge that came brings the first project: it is promoted as a step
-    return BuildProd()
+    return Move.BUILD_PROD
 
 
 def is_to_build(facts: ProdFacts) -> bool:

@@ -24,20 +24,16 @@ from mergeplan.bot.prod.catalog import wake_catalog
 from mergeplan.bot.prod.decide import (
     Action,
     AdoptProd,
-    BuildProd,
     DeployPull,
-    FollowBranch,
     HoldStep,
-    LookForProd,
+    Move,
     PassOver,
-    ProdAtRest,
     ProdFacts,
     PromoteMerge,
     PromotePush,
     RefuseDeploy,
     RefuseRollback,
     RollBack,
-    RunJanitor,
     SettleMerge,
     SkipStep,
     StopPlan,
@@ -77,8 +73,9 @@ def _reconcile_pass(current: ProdPass) -> None:
     for _ in range(ACTIONS_MAX):
         current.facts = facts = read_facts(current)
         action = decide_prod(facts)
-        current.log.info("decided", action=type(action).__name__, state=facts.prod.state.value)
-        if isinstance(action, ProdAtRest):
+        name = action.value if isinstance(action, Move) else type(action).__name__
+        current.log.info("decided", action=name, state=facts.prod.state.value)
+        if action is Move.REST:
             if not facts.prod.swept_at:
                 current.update(partial(record_sweep, at=facts.now))  # the janitor's time runs from here
             wake_branches(current.context, current.job, current.checkout, current.branch)
@@ -109,15 +106,15 @@ def _check_same_project(current: ProdPass) -> None:
 
 def _apply_action(current: ProdPass, action: Action) -> None:
     match action:
-        case FollowBranch():
+        case Move.FOLLOW_BRANCH:
             current.update(lambda prod: replace(prod, branch=current.branch))
             current.wake_pulls()
-        case LookForProd():
+        case Move.LOOK_FOR_PROD:
             planned_prod = current.planner.look(current.facts.head)
             current.facts = replace(current.facts, looked=True, planned_prod=planned_prod)
         case AdoptProd(row):
             adopt_prod(current, row)
-        case BuildProd():
+        case Move.BUILD_PROD:
             build_prod(current)
         case RefuseRollback(number, reason):
             refuse_rollback_request(current, number, reason)
@@ -142,7 +139,7 @@ def _apply_action(current: ProdPass, action: Action) -> None:
             promote_push(current, commit)
         case SettleMerge(number):
             conclude_shown_merge(current, number)
-        case RunJanitor():
+        case Move.RUN_JANITOR:
             run_janitor(current)
 
 
