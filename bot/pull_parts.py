@@ -57,7 +57,6 @@ class PullEnvironment:
 
     @property
     def group_name(self) -> str:
-        """The name of the group's."""
         return f"{self.name}_queue"
 
 

@@ -90,7 +90,6 @@ class PlannerOutcome:
 
     @property
     def broken_rules(self) -> tuple[Problem, ...]:
-        """What breaks a rule of the linter, and so stops the plan."""
         return tuple(problem for problem in self.problems if problem.kind == RULE_BROKEN)
 
     @property

@@ -174,13 +174,11 @@ class BotConfig(BaseModel):
 
     @property
     def diff(self) -> DiffRules:
-        """How much of the rows is compared and shown."""
         detail, budget = tuple(_by_selector(self.data_diff).items()), self.data_diff_budget or DiffBudget()
         return DiffRules(detail, self.data_diff_unmasked, budget.seconds, budget.rows)
 
     @property
     def review_rules(self) -> tuple[ReviewRule, ...]:
-        """Who must agree to a plan."""
         return tuple(rule.rule() for rule in self.rules)
 
     def update_prod(self, prod: ProdRecord) -> ProdRecord:

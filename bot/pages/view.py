@@ -89,7 +89,6 @@ class Changes:
 
     @property
     def diffs(self) -> tuple[Diff, ...]:
-        """The diffs of the edited models, as many as fit."""
         room, blocks = DIFFS_ROOM, []
         for row in (row for group in self.groups for row in group.rows if row.model.diff):
             lines, omitted_count = diff_lines(row.model.diff, min(DIFF_MOST, max(0, room)))
@@ -123,7 +122,6 @@ class Changes:
 
     @property
     def readers(self) -> tuple[ReaderSummary, ...]:
-        """The readers in other projects, as far as the comment names them."""
         return self.record.nearby.readers if self.models and self.record.state in ROWS_SHOWN else ()
 
     @property

@@ -144,7 +144,6 @@ def _apply_action(current: ProdPass, action: Action) -> None:
 
 
 def _show_places(current: ProdPass) -> None:
-    """Show each merge that waits behind another one its place in the queue."""
     waiting = [step.number for step in current.facts.steps if step.number]
     for place, number in enumerate(waiting[1:], start=2):
         text = f"Number {place} in the queue for prod, behind #{waiting[place - 2]}."

@@ -189,7 +189,6 @@ class _Page:
         return record
 
     def _link_frame(self) -> Frame:
-        """Return the frame with links from each environment of a pull request to its plan."""
         numbers = {
             plan.record.environment.name: plan.record.number for plan in self._plans.list_plans(self._repository)
         }

@@ -53,7 +53,6 @@ class Drift:
 
     @property
     def fact(self) -> str:
-        """The difference, as a sentence."""
         return self._fact_and_remedy[0]
 
     @property

@@ -247,7 +247,6 @@ def _report_defect(arguments: Sequence[str], error: Exception) -> int:
 
 
 def run_and_exit(verbs: Mapping[str, tuple[str, str]]) -> NoReturn:
-    """Run one verb in a process of our own, and end the process with its exit code."""
     raise_gc_threshold()
     code = run(verbs)
     gc.freeze()  # else a last collection would scan all objects just before they are freed

@@ -56,12 +56,10 @@ class Gateways:
 
     @property
     def tables(self) -> TableStore:
-        """The physical tables, each written on its own gateway."""
         return self._tables
 
     @property
     def catalog(self) -> Catalog:
-        """The schemas and views, on the project's own gateway."""
         return self._own.catalog
 
     def engine_for(self, gateway: str) -> Engine:

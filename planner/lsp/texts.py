@@ -38,7 +38,6 @@ class Lines:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """The offset of each line."""
         return (0, *(index + 1 for index, character in enumerate(self.text) if character == "\n"))
 
     def position(self, offset: int) -> tuple[int, int]:

@@ -38,7 +38,6 @@ class SessionSettings:
 
     @property
     def folder(self) -> Path:
-        """Where the embedded Spark and state live."""
         return self.home or self.root / ".mergeplan"
 
 

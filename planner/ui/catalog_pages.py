@@ -156,7 +156,6 @@ class CatalogPages:
 
     @cached_property
     def model_names(self) -> tuple[str, ...]:
-        """The names that fields offer."""
         return tuple(sorted(self.catalog.models))[:CHOICES_MAX]
 
     @cached_property

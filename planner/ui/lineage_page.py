@@ -133,7 +133,6 @@ def _render_page(pages: CatalogPages, frame: Frame, wish: LineageWish, **values:
 
 
 def _find_view(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mapping[str, tuple[str, ...]]]:
-    """Return the boxes, and with a column the columns of each model."""
     graph = wish.graph
     if wish.column:
         if not graph.focus:

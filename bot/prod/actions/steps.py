@@ -53,7 +53,6 @@ def pass_over(current: ProdPass, step: Step) -> None:
 
 
 def conclude_shown_merge(current: ProdPass, number: int) -> None:
-    """Conclude a merge that prod already shows by a later push."""
     reason = f"Prod shows it already, with {current.prod.promoted_commit[:7]}."
     current.show(current.update_pull(number, partial(settle_merge, reason=reason)))
     current.wake(number)

@@ -40,7 +40,6 @@ class BranchPreview:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong, blockers included."""
         blockers = problems_of(self.outcome.plan.blockers) if self.outcome.plan else ()
         return (*self.outcome.problems, *(problem for problem in blockers if problem not in self.outcome.problems))
 
@@ -51,7 +50,6 @@ class BranchPreview:
 
     @property
     def title(self) -> str:
-        """The plan in a line."""
         if not self.is_fine:
             return f"Plan of {self.environment}: {count_noun(max(1, len(self.problems)), 'problem')}"
         if not self.changes:

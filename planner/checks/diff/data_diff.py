@@ -213,7 +213,6 @@ def _count_rows(engine: Engine, question: Question) -> tuple[int, int]:
 
 
 def _common_columns(first: Collection[Column], second: Collection[Column]) -> dict[str, str]:
-    """Return the columns that both have with one type, name -> type."""
     old = {column.name: column.type for column in first}
     return {column.name: column.type for column in second if old.get(column.name) == column.type}
 

@@ -44,7 +44,6 @@ class OpenDocument:
 
     @property
     def view(self) -> ProjectView | None:
-        """The document's project as it was last read."""
         return self.editor.view
 
 

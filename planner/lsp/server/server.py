@@ -68,7 +68,6 @@ class Server(LanguageServer):
             raise JsonRpcException(f"{error.message} {error.hint}".strip(), REFUSED) from None
 
     async def judge(self, document: OpenDocument, *, saved: bool = False) -> None:
-        """Publish the diagnostics of a document, and then the effect of its edit."""
         if not await self.desk.judge(document, saved=saved):
             return
         lines = document.lines

@@ -43,7 +43,6 @@ COMPARED = ("first", "second", "model", "on", "where")
 
 @router.get("/checks")
 def show_checks(request: Request, context: Context) -> Response:
-    """Show the forms of the checks, and their last results."""
     check_scope(request, Scope.READ)
     last = {sort: islice(_last_results(context.checks.list(sort)), ROWS_MOST) for sort in ("audit", "test")}
     audits = _recorded_audits(context) or tuple(map(check_row, last["audit"]))
@@ -112,7 +111,6 @@ def _diff_form(request: Request, values: dict[str, str], error: str = "") -> str
 
 
 def _recorded_audits(context: ApiContext) -> tuple[AuditResultRow, ...]:
-    """Return the last result of each audit in each environment."""
     with context.reader.open_state() as work:
         recorded = work.store.audit_results.load(limit=RECORDED_MAX)
     last: dict[tuple[str, str, str], RecordedAudit] = {}

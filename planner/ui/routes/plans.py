@@ -87,7 +87,6 @@ def make_plan(request: Request, context: Context, form: OwnForm) -> Response:
 
 @router.get("/plans/{job_id}")
 def show_plan(request: Request, job_id: str) -> Response:
-    """Show a plan, as far as it is complete."""
     check_scope(request, Scope.READ, Mode.PLAN)
     context, ui = context_and_ui(request)
     record = find_job(context, job_id, principal_of(request), PLANS)

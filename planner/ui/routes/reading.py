@@ -50,7 +50,6 @@ def show_catalog(request: Request, q: Words = "", page: Annotated[int, Query(ge=
 
 @router.get("/models/{name}")
 def show_model(request: Request, name: str) -> Response:
-    """Show a model with all that is known of it."""
     check_scope(request, Scope.READ)
     context, ui = context_and_ui(request)
     snapshot = context.reader.read_for_page()
