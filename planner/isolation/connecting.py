@@ -67,7 +67,10 @@ class ConnectionProxy:
             raw = ctypes.create_string_buffer(QUESTION_BYTES)
             with suppress(OSError):  # it ended while it waited
                 fcntl.ioctl(listener, RECEIVE, raw)
-                self._answer_question(listener, _parse_question(bytes(raw)))
+                self._handle_question(listener, _parse_question(bytes(raw)))
+
+    def _handle_question(self, listener: int, question: Question) -> None:
+        self._answer_question(listener, question)
 
     def _answer_question(self, listener: int, question: Question) -> None:
         failed = 0
