@@ -120,10 +120,6 @@ class Editor:
             for error in other_errors[:1]
         )
 
-    def other_errors(self) -> dict[str, tuple[MergeplanError, ...]]:
-        """Return the errors of files that are not open, and of no file."""
-        return {path: errors for path, errors in self.live.errors.items() if path not in self.live.texts}
-
     def effects(self, path: str, view: ProjectView, is_newest: Callable[[], bool]) -> tuple[Effect, ...] | None:
         """Return the effects on prod of the edits of a file's models; None if a newer text makes them outdated."""
         models = view.path_models.get(path, ())
