@@ -7,10 +7,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, text: str, *, private: bool = False) -> None:
-    """Write a file that others read at any time: they find the text before or the whole new one.
-
-    It keeps its mode; a `private` one can be read by this user only.
-    """
+    """Write a file so that readers find the old text or the new one; keep its mode, or make it `private` to us."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
     try:

@@ -162,10 +162,7 @@ class Checkout:
 
     @contextmanager
     def files(self, commit: str, path: str = ".") -> Iterator[Path]:
-        """Write the files that a commit has below a path into a folder that no other run uses meanwhile.
-
-        Folders are used again: see `WorkTree` about what is trusted in them.
-        """
+        """Write a commit's files below a path into a folder of this run alone; see `WorkTree` on what is trusted."""
         slot = self._take_slot()
         try:
             self._fill_slot(slot, commit, path)

@@ -19,10 +19,7 @@ NAME_MAX = 400  # characters of a table's full name; a longer one is no table's
 
 @dataclass(frozen=True)
 class TableReader:
-    """A model that reads a table of another project, or an exposure that is made from it.
-
-    `columns` is None where any column may be read. `approvers` are logins and teams.
-    """
+    """A model that reads another project's table, or an exposure of it; `columns` is None where any may be read."""
 
     name: str
     columns: tuple[str, ...] | None

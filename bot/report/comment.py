@@ -207,10 +207,7 @@ def _plan_warnings(pull_view: Shown) -> list[str]:
 
 
 def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
-    """Return what changes: rows and columns, readers, models, the graph, the diffs.
-
-    Of many models, groups of like ones come first, and all else is folded.
-    """
+    """Return what changes, as rows, readers, models, graph, diffs; of many models groups, with the rest folded."""
     plan = outcome.plan if outcome else None
     if plan is None or not plan.models or record.state in (PullState.HELD, PullState.WAITING):
         return []

@@ -30,10 +30,7 @@ class Button:
 
 @dataclass(frozen=True)
 class Offer:
-    """A command that would be accepted now.
-
-    `tag` identifies what is shown with it: with another head, plan, prod or cost the same command has another one.
-    """
+    """A command that would be accepted now; its `tag` is another one with another head, plan, prod or cost."""
 
     verb: str
     command: str  # without a namespace

@@ -30,10 +30,7 @@ class OldVersions:
 
 
 def find_old_versions(store: StateStore) -> OldVersions:
-    """Return the tables whose old versions `remove_old_versions` would remove now, as far as the state tells.
-
-    Only Spark knows what a table's last merge needs.
-    """
+    """Return the tables whose old versions may be removed now, by the state: Spark alone knows a last merge's needs."""
     shown = [snapshot for environment in store.environments.all() for snapshot in environment.snapshots.values()]
     return select_old_versions(shown, store.tables.all(), physical_views(store.snapshots.all()))
 

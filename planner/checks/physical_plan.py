@@ -176,10 +176,7 @@ class _Reading:
 
 
 def _file_scan(step: Operator, table: Known) -> Scan:
-    """Return the scan of files.
-
-    Spark lists the filters that choose partitions, with any functions in them, and the pushed ones.
-    """
+    """Return the scan of files, of which Spark lists pushed filters, and those that choose partitions."""
     details = step.details
     if "Location" not in details:
         raise NotUnderstood("a scan without a location")

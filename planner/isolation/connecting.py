@@ -36,10 +36,7 @@ class Question:
 
 
 class ConnectionProxy:
-    """A handler of the `connect` calls of one process and of its children, until they have ended.
-
-    `descriptor` is for the launcher; `start` closes it once the process has it.
-    """
+    """A handler of the `connect` calls of a process and its children; `start` closes the launcher's `descriptor`."""
 
     def __init__(self, target: Path) -> None:
         self._target = target

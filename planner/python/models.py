@@ -84,10 +84,7 @@ def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterato
 
 
 def model_header(arguments: Mapping[str, Any], lines: Mapping[str, int], first: int, default: str) -> str:
-    """Return the arguments of @model as the text of a MODEL block, each in its line.
-
-    The text is in the dialect of the arguments, or in the default one.
-    """
+    """Return the arguments of @model as the text of a MODEL block, a line each, in their dialect or the default."""
     dialect = str(arguments.get("dialect") or default).partition(",")[0].strip()  # the rest are settings
     text = "\n" * (first - 1) + "MODEL ("
     for key, value in sorted(arguments.items(), key=lambda item: lines.get(item[0], first)):

@@ -58,10 +58,7 @@ def add_unopened(plan: Plan, unopened_files: Unopened) -> Plan:
 
 
 def plan_refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violation, ...]:
-    """Return each refused model as a violation, for a plan.
-
-    It stops the plan when prod shows the model, for then it opened before, and in a file that `must_open`.
-    """
+    """Return each refused model as a violation, which stops a plan if prod shows it, or its file `must_open`."""
     refused = work.project.refused
     if not refused:
         return ()
@@ -114,10 +111,7 @@ def _is_blocking(project: Project, refusal: Refusal, deployed_models: Mapping[st
 
 
 def _is_deployed(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> bool:
-    """Return True if prod shows a model of the file, or may show one.
-
-    A deployed model that no file defines any more may be a model of an unclear file.
-    """
+    """Return True if prod shows a model of the file, or may, as a deployed one that no file defines any more."""
     named = any(
         name in refusal.models or (refusal.whole and model.path == refusal.path) for name, model in gone_models.items()
     )

@@ -27,10 +27,7 @@ LOOK_SECONDS = 0.5  # between two checks for a cancellation
 
 
 def fill_tables(stage: BackfillStage, plan: Plan, context: ApplyContext, new_tables: dict[str, int]) -> Filled:
-    """Do the tasks of a stage; readers of an external table whose audit found rows are left out.
-
-    `new_tables` has the lease tokens under which tables were created.
-    """
+    """Do the tasks of a stage, without readers of refused external tables; `new_tables` has leases of creations."""
     tasks, project, engine = {task.snapshot.name: task for task in stage.tasks}, context.project, context.engine
     if not tasks:
         context.emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))

@@ -49,10 +49,7 @@ def create_tables(stage: CreateStage, plan: Plan, context: ApplyContext) -> tupl
 
 @dataclass(frozen=True)
 class Creation:
-    """The creation of a layout's tables.
-
-    Tables of models whose `changes` are forward-only take over the rows of the table that they replace.
-    """
+    """The creation of a layout's tables; forward-only `changes` take over the rows of the table that they replace."""
 
     layout: Layout
     store: StateStore

@@ -44,10 +44,7 @@ OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that it
 
 @dataclass(frozen=True)
 class LastMerge:
-    """The version of a table, and the batch that was merged last with the version before it.
-
-    `batch_id` is '' for a table without such a batch.
-    """
+    """The version of a table, and the last merged batch with the version before it; `batch_id` is '' for none."""
 
     version: int
     batch_id: str = ""

@@ -196,10 +196,7 @@ class Sessions:
                     del self._under_way[era]
 
     def check(self) -> None:
-        """Raise Cancelled if this thread's statement was cancelled, or what a guard of its writes raises.
-
-        Call it before each step that cannot be undone.
-        """
+        """Raise Cancelled, or what a guard of the writes raises; call it before each step that cannot be undone."""
         self._raise_if_cancelled()
         for guard in self._guards:
             guard()

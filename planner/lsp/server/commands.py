@@ -74,10 +74,7 @@ async def list_unit_tests(server: Server, uri: str) -> list[dict[str, Any]]:
 
 
 def run_unit_test(root: Path, path: str, name: str, children: Children) -> dict[str, Any]:
-    """Return whether the test of a file passes, and its output.
-
-    The file is read as it is on the disk. The process is among `children` while it runs.
-    """
+    """Return whether the test of a file on the disk passes, and its output; `children` has its process meanwhile."""
     # `-P`: no module of the editor's working folder replaces one of ours
     command = [sys.executable, "-P", "-m", "mergeplan", "test", f"{path}::{name}", "-p", str(root)]
     environ = {VARIABLE: REQUIRED, **os.environ}

@@ -47,10 +47,7 @@ class LineageBox:
 
 
 def lineage_html(lineage: Lineage, models: Mapping[str, Model]) -> str:
-    """Render the lineage as a page.
-
-    A dotted line means that a column decides rows; a thick one starts at a query that is not analysed.
-    """
+    """Render the lineage as a page: dotted lines decide rows, and thick ones start at a query that is not analysed."""
     title = escape(_lineage_title(lineage))
     head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}{PAGE}</style>'
     body = f"<h1>{title}</h1>{_render_body(lineage, models)}"

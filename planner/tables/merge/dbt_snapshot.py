@@ -23,10 +23,7 @@ def in_force(history: History, side: str = "") -> str:
 
 
 def dbt_versions(batch: MergeBatch, history: History, dbt: DbtVersions, execution: datetime) -> str:
-    """Return the SELECT of the content of a snapshot's table after a run at `execution`.
-
-    A query that returns two rows of one key fails; in dbt, the next run would.
-    """
+    """Return the SELECT of a snapshot's table after a run at `execution`; it fails for two rows of one key."""
     terms = _Terms(batch, history, dbt, execution)
     query = batch.query.rstrip().rstrip(";")
     ctes = [f"{QUERY} AS (\n{query}\n)", f"new_rows AS ({terms.new_rows})"]

@@ -93,10 +93,7 @@ class PlanComparing:
         self._all_but_pruning = ",".join(self._list_rules() - {f"{CATALYST}.{rule}" for rule in PRUNING})
 
     def compare(self, analysis: Analysis) -> Iterator[PairResult]:
-        """Yield Spark's verdict on each pair; raise QueryError if a table or a view cannot be created.
-
-        All of it runs in one thread: Spark keeps the active session by thread.
-        """
+        """Yield Spark's verdict on each pair, in one thread, as Spark keeps the session by thread; raise QueryError."""
         names = list[str]()
         self._optimizer = self._java.sessionState().optimizer()
         # the views that call a function `try_...`, or read a view that does
