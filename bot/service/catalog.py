@@ -136,7 +136,10 @@ class _Page:
         if first == "models" and subpath in self._known.pages.catalog.models:
             return self._render_model(subpath)
         if first == "plans" and PULL.fullmatch(subpath):
-            return self._render_plan(int(subpath))
+            number = int(subpath)
+            record = self._find_pull(str(number))
+            shown = shown_plan(record, self._plans.progress(self._repository, number))
+            return plan_page(self._known.pages.catalog, self._link_frame(), shown)
         if subpath or first not in pages:
             raise _Nowhere
         return pages[first](query)
@@ -175,11 +178,6 @@ class _Page:
         rows = tuple(plan.row(self._frame.base) for plan in self._plans.list_plans(self._repository))
         catalog = self._known.pages.catalog
         return render("plans.html", self._link_frame(), here="Plans", plans=rows, jobs=(), catalog=catalog)
-
-    def _render_plan(self, number: int) -> str:
-        record = self._find_pull(str(number))
-        shown = shown_plan(record, self._plans.progress(self._repository, number))
-        return plan_page(self._known.pages.catalog, self._link_frame(), shown)
 
     def _find_pull(self, text: str) -> PullRecord:
         number = int(text) if PULL.fullmatch(text) else 0
