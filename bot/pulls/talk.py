@@ -26,7 +26,6 @@ from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.results import changes_nothing
 from mergeplan.bot.rules import BotConfig
-from mergeplan.bot.transitions.planning import clear_comment_digest
 
 log = structlog.get_logger(__name__)
 NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands
@@ -59,7 +58,10 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
     bot_bodies = [comment.body for comment in comments if comment.author == gateway.login]
     plan = context.inbox.pulls.get(gateway.name, number).comment.id
     if any(comment.id == plan and has_ticks(comment.body) for comment in comments):
-        context.inbox.pulls.update(gateway.name, number, clear_comment_digest)  # its boxes will be empty
+        # The comment is written again: its boxes will be empty.
+        context.inbox.pulls.update(
+            gateway.name, number, lambda record: replace(record, comment=replace(record.comment, digest=""))
+        )
     namespace = context.inbox.prods.get(gateway.name).namespace
     for comment in comments:
         nobodys = not comment.author or comment.by_bot or comment.author == gateway.login

@@ -174,8 +174,3 @@ def note_moved_sources(record: PullRecord, tables: Iterable[str] = (), at: str =
 def cancel_planning(record: PullRecord, reason: str) -> PullRecord:
     wishes = replace(record.wishes, again=False)
     return replace(report_progress(record, ""), state=PullState.CANCELLED, reason=reason, wishes=wishes)
-
-
-def clear_comment_digest(record: PullRecord) -> PullRecord:
-    """Have the plan comment written again."""
-    return replace(record, comment=replace(record.comment, digest=""))
