@@ -171,7 +171,12 @@ class SparkTables:
 
     def last_write(self, name: str) -> datetime | None:
         with self._sessions.statement():
-            return find_last_write(self._sessions, name)
+            description = describe_table(self._sessions, name)
+            if description is None or description.is_view:
+                return None
+            self._sessions.run(f"REFRESH TABLE {quote_name(name)}")
+            rows = _read_moments(self._sessions, name, description)
+            return datetime.fromtimestamp(rows[0][0] / 1000, UTC) if rows and rows[0][0] is not None else None
 
     def size(self, name: str) -> int | None:
         with self._sessions.statement():
@@ -203,16 +208,6 @@ class SparkTables:
     def _format_tables(self, name: str) -> FormatTables:
         """Return the tables of that format; files of any other one are repointed like parquet's."""
         return self._formats.get(name) or self._formats["parquet"]
-
-
-def find_last_write(sessions: Sessions, name: str) -> datetime | None:
-    """Return the time (UTC) of a table's last commit with rows or newest file; None for a view, and if unknown."""
-    description = describe_table(sessions, name)
-    if description is None or description.is_view:
-        return None
-    sessions.run(f"REFRESH TABLE {quote_name(name)}")
-    rows = _read_moments(sessions, name, description)
-    return datetime.fromtimestamp(rows[0][0] / 1000, UTC) if rows and rows[0][0] is not None else None
 
 
 def _read_moments(sessions: Sessions, name: str, description: Described) -> list[Any]:
