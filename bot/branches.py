@@ -1,7 +1,4 @@
-"""Hold the records and rules of branches that have an environment, as the prod branch defines them.
-
-All functions are pure.
-"""
+"""Records and rules of branches that have an environment, as the prod branch defines them; pure functions."""
 
 import re
 from collections import Counter

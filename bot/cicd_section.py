@@ -1,7 +1,4 @@
-"""`cicd_bot` as plain data: read from a configuration, in the child that reads what repositories hold.
-
-It imports little, since a process starts for it.
-"""
+"""`cicd_bot` as plain data, read in a child of its own, which must start fast: this file imports little."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

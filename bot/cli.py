@@ -1,7 +1,5 @@
 """serve, action, app_manifest, replay, sandbox, demo: the bot's verbs."""
 
-from __future__ import annotations
-
 import json
 import os
 import webbrowser

@@ -14,10 +14,9 @@ import structlog
 from mergeplan.bot.child.dbt_packages import lay_dbt_packages, read_dbt_requirements
 from mergeplan.bot.child.packages import packages_folder, read_file
 from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, isolation_variables, project_home, run_planner
-from mergeplan.bot.child.planner_slots import PlannerSlots
+from mergeplan.bot.child.planner_slots import PlannerSlots, SparkTurns
 from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
 from mergeplan.bot.child.requirements import FILES, MOST_CHARACTERS
-from mergeplan.bot.child.spark_turns import SparkTurns
 from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.git.call import BadCommit, CheckoutFailed
@@ -82,8 +81,6 @@ class ShuttingDown(Exception):
 
 @dataclass(frozen=True)
 class PlannerCall:
-    """One call of the planner, for a job of the queue, in the folder of a project."""
-
     job: Job
     folder: Path
     arguments: tuple[str, ...]
@@ -154,10 +151,7 @@ class BotContext:
             return self._checkouts[place]
 
     def config(self, checkout: Checkout, commit: str, default_branch: str) -> BotConfig | None:
-        """Return the rules at a commit of the prod branch; None if there is no project.
-
-        Raise ProjectError if the configuration cannot be read.
-        """
+        """Return the rules at a commit of the prod branch, None without a project; raise ProjectError if unreadable."""
         section = self.section(checkout, commit)
         return None if section is None else config_of(section, default_branch)
 
@@ -313,7 +307,8 @@ class BotContext:
             yield on_event
             return
         steps = RunTrace(self.tracing)
-        begun = RunProgress(call.run_id, subject=_run_subject(call.arguments))
+        run_subject = call.arguments[call.arguments.index("--note") + 1] if "--note" in call.arguments else ""
+        begun = RunProgress(call.run_id, subject=run_subject)
         recorder = Recorder(self.inbox.progress, call.job.repository, call.job.number, begun)
 
         def record_line(line: Line) -> None:
@@ -327,10 +322,6 @@ class BotContext:
             yield record_line
         finally:
             recorder.end()
-
-
-def _run_subject(arguments: tuple[str, ...]) -> str:
-    return arguments[arguments.index("--note") + 1] if "--note" in arguments else ""
 
 
 def failure_result(message: str, kind: str, *, path: str = "", line: int = 0, hint: str = "") -> Finished:

@@ -15,7 +15,6 @@ BOT_VERBS = {
 
 
 def main() -> None:
-    """Run `mergeplan`."""
     run_and_exit({**VERBS, **BOT_VERBS})
 
 

@@ -12,8 +12,6 @@ UNRULED = Decision()
 
 @dataclass(frozen=True)
 class PullSource:
-    """The pull request itself: who opened it, and what into."""
-
     author: str = ""
     base_ref: str = ""
     forward_only: bool = False  # its branch asks for forward-only plans
@@ -28,8 +26,6 @@ class ProjectPlace:
 
 @dataclass(frozen=True)
 class PlanBase:
-    """What the plan was made against."""
-
     sha: str = ""  # the commit that the head was merged into
     tree: str = ""  # the merge, as it was planned
     prod_revision: int = 0
@@ -37,8 +33,6 @@ class PlanBase:
 
 @dataclass(frozen=True)
 class PlanRun:
-    """The last run of the planner for the head."""
-
     id: str = ""
     lines: str = ""  # as `pack_outcome` packs them
     fresh: bool = False  # while planning: `lines` already holds the new plan, whose tables are being built
@@ -55,8 +49,6 @@ class PlanRun:
 
 @dataclass(frozen=True)
 class PullEnvironment:
-    """The pull request's environment, and that of its merge queue's group."""
-
     name: str = ""
     exists: bool = False
     keep_until: float = 0.0  # seconds of the epoch: it is not dropped before
@@ -65,7 +57,6 @@ class PullEnvironment:
 
     @property
     def group_name(self) -> str:
-        """The name of the group's."""
         return f"{self.name}_queue"
 
 
@@ -82,8 +73,6 @@ class ShownPlan:
 
 @dataclass(frozen=True)
 class PlanComment:
-    """The plan comment on GitHub, and a digest of what it last showed."""
-
     id: int = 0
     node: str = ""  # its GraphQL id
     digest: str = ""
@@ -110,8 +99,6 @@ class PendingOverride:
 
 @dataclass(frozen=True)
 class PlanWishes:
-    """The requests of people for the next plan."""
-
     again: bool = False  # another plan of the same head
     sources_moved: bool = False  # the same, since another project changed tables that it reads
     overrides: tuple[PendingOverride, ...] = ()
@@ -152,8 +139,6 @@ class MovedTable:
 
 @dataclass(frozen=True)
 class Nearby:
-    """What else is in flight around the pull request."""
-
     meets: tuple[Meeting, ...] = ()  # other open pull requests
     undoes: tuple[Undoing, ...] = ()  # merges that it takes back
     readers: tuple[ReaderSummary, ...] = ()  # of other projects, in what it changes
@@ -183,8 +168,6 @@ NO_LAYERS = StackBase()
 
 @dataclass(frozen=True)
 class LayerChange:
-    """A model that a layer changes, against the layer below it."""
-
     model: str
     category: str  # or how it came in
     reason: str = ""
@@ -207,8 +190,6 @@ class PullStack:
 
 @dataclass(frozen=True)
 class PullPromotion:
-    """The merge, and its promotion to prod."""
-
     merge_sha: str = ""
     lines: str = ""  # of its run, as `pack_outcome` packs them
     revision: int = 0  # of prod since then
@@ -236,8 +217,6 @@ NOT_REVERSED = Reversal()
 
 @dataclass(frozen=True)
 class PullRollback:
-    """A rollback that was requested here, and the result of the last one."""
-
     by: str = ""
     to: int = 0  # the revision that was named; 0 for the one before its own
     start: int = 0  # prod's revision when it was begun: with another one it is done, and not written down

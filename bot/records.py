@@ -70,8 +70,6 @@ AFTER_MERGE = frozenset({PullState.MERGED, PullState.PROMOTED, PullState.UNPROMO
 
 
 class Prod(StrEnum):
-    """The state of a repository's prod."""
-
     UNKNOWN = "unknown"
     BUILDING = "building"
     READY = "ready"
@@ -92,8 +90,6 @@ class Repository:
 
 @dataclass(frozen=True)
 class Pull:
-    """A pull request as it is on GitHub now."""
-
     number: int
     title: str
     author: str
@@ -127,8 +123,6 @@ def is_label(one: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class Posted:
-    """A comment that exists on GitHub."""
-
     id: int
     author: str
     body: str
@@ -141,8 +135,6 @@ class Posted:
 
 @dataclass(frozen=True)
 class News:
-    """A delivery that came to a queue key."""
-
     id: int
     kind: str
     head: str
@@ -293,8 +285,6 @@ class PullRecord:
 
 @dataclass(frozen=True)
 class ProdRecord:
-    """What we know of a repository's prod."""
-
     repository: str
     state: Prod = Prod.UNKNOWN
     branch: str = ""

@@ -25,8 +25,6 @@ REMEMBERED = 8  # outcomes that are not parsed again: those of the pull requests
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is wrong, and where: an error of the planner or a blocker of its plan."""
-
     message: str
     path: str = ""
     line: int = 0
@@ -92,7 +90,6 @@ class PlannerOutcome:
 
     @property
     def broken_rules(self) -> tuple[Problem, ...]:
-        """What breaks a rule of the linter, and so stops the plan."""
         return tuple(problem for problem in self.problems if problem.kind == RULE_BROKEN)
 
     @property
@@ -112,8 +109,6 @@ class PlannerOutcome:
 
 
 class _Run(Data):
-    """A run as it is stored: its kept lines and exit code."""
-
     exit_code: int
     lines: tuple[Annotated[Kept, Field(discriminator="event")], ...]
 
@@ -124,10 +119,7 @@ def pack_outcome(lines: Iterable[Kept], exit_code: int) -> str:
 
 @lru_cache(maxsize=REMEMBERED)
 def unpack_outcome(text: str) -> PlannerOutcome | None:
-    """Return the outcome of a `packed` text; None if there is none, or one of another version.
-
-    Records that are read again have equal texts, so a comment and its checks parse theirs once.
-    """
+    """Return the outcome of a `packed` text; None if none, or of another version. Equal texts are parsed once."""
     if not text:
         return None
     try:
@@ -165,7 +157,9 @@ def read_outcome(lines: Sequence[Kept], exit_code: int) -> PlannerOutcome:
         environments=result.environments,
         pending=frozenset(result.pending or ()),
         warnings=tuple(
-            _build_warning(line) for line in lines if isinstance(line, LintLine) and line.severity == "warning"
+            Problem(f"{line.rule}: {line.message}", line.path, line.line, line.column)
+            for line in lines
+            if isinstance(line, LintLine) and line.severity == "warning"
         ),
         backfill=result.backfill,
         cleaned=result.cleaned or (),
@@ -188,11 +182,6 @@ def _build_problem(error: ErrorLine) -> Problem:
         model=error.model or "" if error.audit else "",
         retry=error.retry,
     )
-
-
-def _build_warning(line: LintLine) -> Problem:
-    """Return a warning of the linter; a rule that stops the plan comes as an error too."""
-    return Problem(f"{line.rule}: {line.message}", line.path, line.line, line.column)
 
 
 def problems_of(remarks: Iterable[Remark]) -> tuple[Problem, ...]:

@@ -4,7 +4,6 @@ A key is stated once, as a field of `BotConfig`: the schema of config.yaml, the 
 rules that the bot reads follow from it. A value is stored as it counts: two spellings of a rule are equal.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from typing import Annotated, Literal
@@ -51,23 +50,6 @@ Ruled = Annotated[str, AfterValidator(_check_rule), WithJsonSchema({"enum": list
 def _null_as(default: object) -> AfterValidator:
     """Read a key without a value as its default."""
     return AfterValidator(lambda value: default if value is None else value)
-
-
-def _environment_name(name: str | None) -> str:
-    return parse_environment_name(name or "pr")
-
-
-def _first_day(day: date | str | None) -> str:
-    return str(day or "")
-
-
-def _normalize_namespace(word: str | None) -> str:
-    return (word or "").lstrip("#/").lower()
-
-
-def _every_role(own: Mapping[str, Role]) -> dict[str, Role]:
-    """Return the role that every command needs, the default if the project sets none."""
-    return {**DEFAULT_NEEDS, **own}
 
 
 def _by_selector(detail: Detail | dict[str, Detail]) -> dict[str, Detail]:
@@ -117,13 +99,13 @@ class BotConfig(BaseModel):
     branch_environments: Annotated[dict[str, str] | None, AfterValidator(normalize_branches)] = describe(
         None, "Branches that have an environment of their own, each with its name: `{qa: qa}`."
     )
-    pr_environment_name: Annotated[str | None, AfterValidator(_environment_name)] = describe(
-        None, "The prefix of pull requests' environments: `pr` makes `pr_7`."
+    pr_environment_name: Annotated[str | None, AfterValidator(lambda name: parse_environment_name(name or "pr"))] = (
+        describe(None, "The prefix of pull requests' environments: `pr` makes `pr_7`.")
     )
     skip_pr_backfill: Annotated[bool | None, AfterValidator(bool)] = describe(
         None, "Whether new tables stay empty in a pull request's environment."
     )
-    default_pr_start: Annotated[date | str | None, AfterValidator(_first_day)] = describe(
+    default_pr_start: Annotated[date | str | None, AfterValidator(lambda day: str(day or ""))] = describe(
         None, "The first day that a pull request's environment computes; all of history otherwise."
     )
     invalidate_environment_after_deploy: bool = describe(
@@ -147,7 +129,7 @@ class BotConfig(BaseModel):
         None, "The limits for comparing rows."
     )
     physical_plan: bool = describe(True, "Whether the physical plans of edited queries are compared with those before.")
-    permissions: Annotated[dict[Ruled, Role], AfterValidator(_every_role)] = Field(
+    permissions: Annotated[dict[Ruled, Role], AfterValidator(lambda own: {**DEFAULT_NEEDS, **own})] = Field(
         default_factory=dict, description="The role on GitHub that a command needs."
     )
     rules: tuple[PromotionRule, ...] = describe((), "Rules about approvals, blocked changes and freezes of prod.")
@@ -167,7 +149,7 @@ class BotConfig(BaseModel):
         pattern=r"^\S(.*\S)?$",
         description="A label: a pull request that has it is planned only on `/plan`.",
     )
-    command_namespace: Annotated[str | None, AfterValidator(_normalize_namespace)] = Field(
+    command_namespace: Annotated[str | None, AfterValidator(lambda word: (word or "").lstrip("#/").lower())] = Field(
         default=None,
         pattern=r"^[#/]?[A-Za-z][A-Za-z0-9-]{0,30}$",
         description="The prefix of commands: with `warehouse` they are `/warehouse plan`.",
@@ -175,7 +157,6 @@ class BotConfig(BaseModel):
 
     @property
     def prod_branch(self) -> str:
-        """The branch that prod follows."""
         return self.prod_branch_name or ""
 
     def environment(self, number: int) -> str:
@@ -193,13 +174,11 @@ class BotConfig(BaseModel):
 
     @property
     def diff(self) -> DiffRules:
-        """How much of the rows is compared and shown."""
         detail, budget = tuple(_by_selector(self.data_diff).items()), self.data_diff_budget or DiffBudget()
         return DiffRules(detail, self.data_diff_unmasked, budget.seconds, budget.rows)
 
     @property
     def review_rules(self) -> tuple[ReviewRule, ...]:
-        """Who must agree to a plan."""
         return tuple(rule.rule() for rule in self.rules)
 
     def update_prod(self, prod: ProdRecord) -> ProdRecord:

@@ -1,7 +1,4 @@
-"""Read the files of MERGEPLAN_SECRETS_DIR, each a variable, named as in the environment and readable as one.
-
-An error names the file and shows nothing of its content.
-"""
+"""Read the files of MERGEPLAN_SECRETS_DIR as variables; an error names the file and shows nothing of its content."""
 
 import os
 from collections.abc import Collection, Mapping

@@ -196,10 +196,7 @@ def _check_https(address: str) -> str:
 
 
 def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
-    """Read the settings from this process's environment.
-
-    Raise RequestError that names the wrong variable, never its value.
-    """
+    """Read the settings from the environment; raise RequestError that names a wrong variable, never its value."""
     folder = os.environ.get("MERGEPLAN_SECRETS_DIR")
     if folder and not Path(folder).is_dir():
         raise RequestError(f"MERGEPLAN_SECRETS_DIR is not usable: `{folder}` is no folder.")

@@ -1,7 +1,4 @@
-"""The child that reads `cicd_bot` of a config.py: it runs the file in a child of its own, as project code is run.
-
-No environment variable is set there.
-"""
+"""The child that reads `cicd_bot` of a config.py, which runs in a child of its own, without environment variables."""
 
 import os
 from dataclasses import asdict
@@ -16,10 +13,7 @@ from mergeplan.planner.python.config_code.reading import run_config
 
 
 def read_code_section(path: str, text: str, folder: Path, isolation: Isolation = NO_ISOLATION) -> CicdSection:
-    """Return the `cicd_bot` section of a config.py, run in its folder.
-
-    Raise ProjectError if the file fails or the section is not plain data.
-    """
+    """Return the `cicd_bot` section that a config.py makes, run in its folder; raise ProjectError if it is not data."""
     try:
         code = run_config(folder, text, {}, isolation, path)
     except Refused as error:

@@ -164,7 +164,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "HEAD" or not _is_text(headers.get("Content-Type", "")):
             self._send_headers(response.status, {**headers, "Transfer-Encoding": "chunked"})
             if self.command != "HEAD":
-                self._send_blocks(response)
+                for block in self._read_blocks(response, self._server_forwarder.bytes_max):
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(block), block))
+                if not self._server_forwarder.problem:  # what is cut off has no end, and is not taken for whole
+                    self.wfile.write(b"0\r\n\r\n")
             return
         content = b"".join(self._read_blocks(response, TEXT_MAX))
         if len(content) > TEXT_MAX:
@@ -177,12 +180,6 @@ class _Handler(BaseHTTPRequestHandler):
         content = name_inside(self._server_forwarder.origins, content)
         self._send_headers(response.status, {**headers, "Content-Length": str(len(content))})
         self.wfile.write(content)
-
-    def _send_blocks(self, response: urllib3.BaseHTTPResponse) -> None:
-        for block in self._read_blocks(response, self._server_forwarder.bytes_max):
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(block), block))
-        if not self._server_forwarder.problem:  # what is cut off has no end, and is not taken for whole
-            self.wfile.write(b"0\r\n\r\n")
 
     def _read_blocks(self, response: urllib3.BaseHTTPResponse, size_max: int) -> Iterator[bytes]:
         """Yield what comes, to the first block beyond the size; nothing more when all together is too large."""
@@ -228,10 +225,7 @@ def serve_forwarder(forwarder: Forwarder, socket_path: Path | None) -> Iterator[
 
 @contextmanager
 def private_socket() -> Iterator[Path]:
-    """Yield a path for a socket that only this process can reach.
-
-    The path is short because the address of a socket holds about a hundred characters.
-    """
+    """Yield a path for a socket that only this process can reach; it is short, since addresses of sockets must be."""
     with tempfile.TemporaryDirectory(prefix="mergeplan-") as folder:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -29,10 +29,7 @@ def brings_code(changed_files: Iterable[str], project: Path) -> bool:
 
 
 def isolation_words(settings: Settings) -> str:
-    """Return `required`, or a sentence that says what is missing.
-
-    Either nothing is isolated, or isolation is impossible here and pull requests that bring code are held.
-    """
+    """Return `required`, or a sentence that says why nothing is isolated, or why pull requests with code are held."""
     if settings.isolation == NONE:
         return "none: the code of projects may do what this user may (MERGEPLAN_ISOLATION=none)"
     if obstacle := cannot():

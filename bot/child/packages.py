@@ -101,8 +101,6 @@ def packages_folder(
 
 @dataclass(frozen=True)
 class _Installing:
-    """One set of packages on its way into a folder."""
-
     source: Source
     wanted: Requirements
     constraints: str
@@ -152,10 +150,7 @@ class _Installing:
         return home / "wheels"
 
     def _read_missing_pins(self, report: Path) -> list[str]:
-        """Return the pinned requirements to install, by pip's report.
-
-        Code of a package may have written the report, so only names and versions are accepted.
-        """
+        """Return the pins to install, by pip's report: only names and versions, as code may have written it."""
         try:
             descriptor = os.open(report, os.O_RDONLY | os.O_NOFOLLOW)
             with os.fdopen(descriptor, encoding="utf-8") as file:
@@ -214,10 +209,7 @@ def _library_constraints() -> str:
 
 
 def read_file(path: Path, most: int) -> str | None:
-    """Return the text of a file, cut after `most` + 1 characters; None if it is missing or a link.
-
-    A link may lead anywhere.
-    """
+    """Return a file's text, cut after `most` + 1 characters; None if missing, or a link, which may lead anywhere."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:

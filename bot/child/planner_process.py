@@ -281,10 +281,7 @@ def _next_line(line_queue: queue.SimpleQueue[str | None]) -> str | None:
 
 
 def _handle_line(text: str, lines: list[Kept], on_event: Callable[[Line], None]) -> Line | None:
-    """Parse a line once, pass it on and return it; ignore text that is no line.
-
-    A line of another version becomes an error line.
-    """
+    """Parse a line once, pass it on and return it; another version's becomes an error line, other text is ignored."""
     try:
         line = read_line(text)
     except RequestError as error:

@@ -42,10 +42,7 @@ class Requirements:
 
 
 def requirements_of(read: Callable[[str], str | None]) -> Requirements | None:
-    """Return the requirements of the first file of FILES that exists; None if there are none.
-
-    Raise ProjectError at the line that is wrong.
-    """
+    """Return the requirements of the first of FILES that exists, or None; raise ProjectError at a wrong line."""
     for path in FILES:
         if (text := read(path)) is not None:
             if len(text) > MOST_CHARACTERS[path]:

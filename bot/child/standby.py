@@ -26,10 +26,7 @@ class Standby:
         self._lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Start a child if none waits; log a warning if the machine has no room for one more process.
-
-        It does not raise: a caller may be carrying out a plan, and that goes on.
-        """
+        """Start a child if none waits, or log that the machine has no room; raise nothing: a plan may be under way."""
         with self._lock:
             if self._closed or (self._child is not None and self._child.poll() is None):
                 return

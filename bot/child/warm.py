@@ -30,8 +30,6 @@ class _Kept:
 
 
 class Warmth:
-    """The warm Sparks of one process."""
-
     def __init__(self, settings: Settings, inbox: Inbox, worker: str) -> None:
         self._settings = settings
         self._inbox = inbox

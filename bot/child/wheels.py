@@ -31,10 +31,7 @@ class BadWheel(Exception):
 
 
 def unpack_wheels(wheels: Path, folder: Path) -> None:
-    """Unpack the wheels in a folder, and write an index of their content.
-
-    Raise BadWheel for a wheel that is not accepted.
-    """
+    """Unpack the wheels in a folder, and write an index of them; raise BadWheel for one that is not accepted."""
     index: dict[str, Any] = {}
     remaining_bytes = MOST_BYTES
     for wheel in sorted(wheels.glob("*.whl")):
@@ -54,8 +51,6 @@ def unpack_wheels(wheels: Path, folder: Path) -> None:
 
 @dataclass
 class _Unpacked:
-    """One wheel on its way into the folder."""
-
     folder: Path
     left: int  # bytes
     metadata: bytes = b""

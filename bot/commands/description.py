@@ -41,10 +41,7 @@ def compare_descriptions(before: str, after: str, namespace: str = "") -> Descri
 def keep_current(
     requests: Iterable[Command | Mistake], edited_text: str, present_text: str, namespace: str = ""
 ) -> tuple[Command | Mistake, ...]:
-    """Return the requests of an edit that the present description still makes.
-
-    One for what the description restates twice is a mistake.
-    """
+    """Return the requests of an edit that the present description still makes; one that it makes twice is a mistake."""
     lines = read_restatements(present_text, namespace)
     keys, copies = set(map(_key, lines)), list(_list_copies(lines))
     edit_keys = set(map(_key, read_restatements(edited_text, namespace)))

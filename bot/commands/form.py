@@ -29,8 +29,6 @@ Tree = Literal["prod", "before", "merged"]
 
 @dataclass(frozen=True)
 class Request:
-    """A command that may run, and all that it starts from."""
-
     command: Command
     who: str
     record: PullRecord
@@ -131,7 +129,6 @@ class Form:
 
     @property
     def verb(self) -> str:
-        """What follows the slash."""
         return self.usage.split()[0].removeprefix("/")
 
 

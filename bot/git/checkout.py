@@ -53,10 +53,7 @@ PLAIN_FILES = re.compile(
 
 @dataclass(frozen=True)
 class Merge:
-    """What a merge of two commits gives: a commit and its tree, or the paths that conflict, or none of these.
-
-    Nothing at all means that the two have no commit in common.
-    """
+    """A merge of two commits: a commit and its tree, the paths that conflict, or nothing: they share no commit."""
 
     commit: str = ""
     tree: str = ""
@@ -64,10 +61,7 @@ class Merge:
 
 
 class Checkout:
-    """The mirror of one repository under `folder`, and where in the repository the project is.
-
-    The mirror is shared by the checkouts of a repository's projects, in one process or in several.
-    """
+    """The mirror of a repository under `folder`, shared with its other projects, and this project's place in it."""
 
     def __init__(self, folder: Path, repository: str, url: str, token: Callable[[], str], project: str = ROOT) -> None:
         if not REPOSITORY.fullmatch(repository):
@@ -92,7 +86,9 @@ class Checkout:
             for ref in refs:
                 if ref not in self._heads and self._run_git("check-ref-format", ref).code != 0:
                     raise CheckoutFailed("That is not the name of a branch.")
-            heads = dict(zip(refs, self._fetch_objects(_name_targets(refs)), strict=True))
+            # by numbers: a branch may have a longer name than a file
+            targets = [f"{ref}:refs/fetched/{number}" for number, ref in enumerate(refs)]
+            heads = dict(zip(refs, self._fetch_objects(targets), strict=True))
             self._fetch_objects(self._find_missing(heads))
             self._heads |= heads
             note = self._mirror / "tips.json"
@@ -166,10 +162,7 @@ class Checkout:
 
     @contextmanager
     def files(self, commit: str, path: str = ".") -> Iterator[Path]:
-        """Write the files that a commit has below a path into a folder that no other run uses meanwhile.
-
-        Folders are used again: see `WorkTree` about what is trusted in them.
-        """
+        """Write a commit's files below a path into a folder of this run alone; see `WorkTree` on what is trusted."""
         slot = self._take_slot()
         try:
             self._fill_slot(slot, commit, path)
@@ -224,7 +217,6 @@ class Checkout:
         return git_commit
 
     def _list_ancestors(self, objects: Objects, commit: str) -> set[str]:
-        """Return a commit and all before it; nothing for a missing one."""
         commits, pending_commits = set[str](), [commit] if self._find_commit(objects, commit) else []
         while pending_commits:
             at = pending_commits.pop()
@@ -234,10 +226,7 @@ class Checkout:
         return commits
 
     def _look_through(self, objects: Objects, base: str, head: str) -> None:
-        """Read, and so prove, all that a merge of the two looks at.
-
-        Commits with several merge bases are merged over a merge of these, and so on down.
-        """
+        """Read, and so prove, all that a merge of the two looks at; several merge bases are themselves merged first."""
         oids, checked_pairs, pending_pairs = dict[str, None](), set[frozenset[str]](), [frozenset((base, head))]
         while pending_pairs:
             pair = pending_pairs.pop()
@@ -392,11 +381,6 @@ def _path_below(file: object, folder: Path) -> str:
         path = Path(os.fsdecode(file)).relative_to(folder).as_posix()  # type: ignore[arg-type]
         return path if len(path) <= LONGEST_PATH else f"{path[:LONGEST_PATH]}..."
     return ""
-
-
-def _name_targets(refs: Sequence[str]) -> list[str]:
-    """Return what makes a fetch keep references, by numbers: a branch may have a longer name than a file."""
-    return [f"{ref}:refs/fetched/{number}" for number, ref in enumerate(refs)]
 
 
 def _check_end(end: GitEnd, command: str, *, network: bool) -> None:

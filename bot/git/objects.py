@@ -172,7 +172,15 @@ class Objects:
         if content is None:
             content = self.get(oid, "tree")
             self._memory.put(oid, "tree", content)
-        return read_tree(content, len(oid) // 2)
+        # an entry: `mode SP name NUL oid`, one after the other.
+        length = len(oid) // 2
+        entries, at = {}, 0
+        while at < len(content):
+            space, end = content.index(b" ", at), content.index(b"\0", at)
+            mode, name = content[at:space].decode(), os.fsdecode(content[space + 1 : end])
+            at = end + 1 + length
+            entries[name] = Entry(mode.lstrip("0"), content[end + 1 : at].hex())
+        return entries
 
     def differing(self, old: str | None, new: str | None) -> Iterator[tuple[str, Entry]]:
         """Yield the paths that differ between two trees, as each side has them; equal subtrees are not read."""
@@ -246,14 +254,3 @@ def read_commit(content: bytes) -> GitCommit:
     pairs = [line.partition(" ")[::2] for line in head]
     tree = next(oid for key, oid in pairs if key == "tree")
     return GitCommit(tree, tuple(oid for key, oid in pairs if key == "parent"))
-
-
-def read_tree(content: bytes, length: int = 20) -> dict[str, Entry]:
-    """Return a tree's entries by name: `mode SP name NUL oid`, one after the other."""
-    entries, at = {}, 0
-    while at < len(content):
-        space, end = content.index(b" ", at), content.index(b"\0", at)
-        mode, name = content[at:space].decode(), os.fsdecode(content[space + 1 : end])
-        at = end + 1 + length
-        entries[name] = Entry(mode.lstrip("0"), content[end + 1 : at].hex())
-    return entries

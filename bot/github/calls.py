@@ -18,8 +18,6 @@ WRITE_TRIES = 3
 
 
 class Calls:
-    """What every verb of one repository's gateway is made with."""
-
     def __init__(self, repository: NamedRepository, owners: Owners, polls: Polls, secrets: Sequence[str]) -> None:
         self.repository = repository
         self.name = repository.name
@@ -30,7 +28,6 @@ class Calls:
 
     @property
     def connection(self) -> OwnerConnection:
-        """The connection of the repository's owner, as it is now."""
         return self._owners.connect(self.name)
 
     @property

@@ -63,10 +63,7 @@ def _follow_redirects(send: Callable[[Any], RequestsResponse]) -> Callable[[Conn
 
 
 def _find_target(connection: Connection, response: RequestsResponse) -> str:
-    """Return the path to ask instead, with the query; raise GitHubFailed for one on another host.
-
-    The token is for this host alone.
-    """
+    """Return the path to ask instead, with the query; raise GitHubFailed for another host: the token is not for it."""
     target, asked = urlsplit(response.headers.get("location", "")), urlsplit(connection.url)
     place = target.scheme, target.hostname, target.port or PORTS.get(target.scheme)
     if place != (connection.protocol, connection.host, connection.port):

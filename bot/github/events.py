@@ -43,8 +43,6 @@ REVIEW_ACTIONS = frozenset({"submitted", "dismissed"})
 
 @dataclass(frozen=True)
 class WrittenComment:
-    """A new comment, as its webhook carries it."""
-
     comment_id: int
     author: str
     body: str

@@ -39,10 +39,7 @@ GHOST = "ghost"  # who GitHub shows where an account is gone
 
 
 class GitHub:
-    """Every repository that the bot may see, through an App or a token.
-
-    `find_repository` tells what the repository with a key is called now.
-    """
+    """Every repository that the bot may see, through an App or a token; `find_repository` tells its present name."""
 
     def __init__(self, settings: Settings, find_repository: Callable[[str], Repository] = Repository) -> None:
         self.find_repository = find_repository
@@ -266,7 +263,6 @@ class RepositoryGateway:
         return paths if len(paths) < FILES_LISTED else None
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return the reviews of a pull request, oldest first."""
         return self._calls.poll(f"pulls/{int(number)}/reviews?per_page=100", _parse_reviews)
 
     def is_member(self, team: str, login: str) -> bool | None:

@@ -18,8 +18,6 @@ WEB = ("https", "http")
 
 @dataclass(frozen=True)
 class Registered:
-    """An App as GitHub made it."""
-
     app_id: int
     slug: str
     page: str
@@ -44,10 +42,7 @@ def build_manifest(name: str, webhook_url: str, redirect_url: str, *, public: bo
 
 
 def web_address(api_url: str) -> str:
-    """Return the address of GitHub's pages by that of its API.
-
-    It is GitHub's own, an Enterprise Server's, or an Enterprise Cloud domain's.
-    """
+    """Return the address of GitHub's pages, of an Enterprise Server's or an Enterprise Cloud domain's, by its API's."""
     url = urlsplit(api_url.rstrip("/") or API)
     if url.scheme not in WEB or not url.hostname:
         raise RequestError("MERGEPLAN_GITHUB_API_URL is no address.", hint=f"For example {API}.")

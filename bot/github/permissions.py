@@ -9,8 +9,6 @@ Level = Literal["read", "write"]
 
 @dataclass(frozen=True)
 class Permission:
-    """One of GitHub's repository permissions."""
-
     name: str
     level: Level
     why: str

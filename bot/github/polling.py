@@ -41,10 +41,7 @@ class Polls:
     def read(
         self, ask: Ask, url: str, keep: Callable[[Any], tuple[T, ...]], *, key: str = "", pages: int = MOST_PAGES
     ) -> tuple[T, ...]:
-        """Return the items of a list's first pages, or of a single answer.
-
-        `key` tells apart what one address says to several tokens.
-        """
+        """Return the items of a list's first pages, or of a single answer; `key` tells apart tokens that see others."""
         entries: list[object] = []
         for _ in range(pages):
             page = self._read_page(ask, url, keep, key)
@@ -62,7 +59,12 @@ class Polls:
         link = NEXT.search(str(headers.get("link", "")))
         page = Page(str(headers.get("etag", "")), keep(json.loads(body)), link[1] if link else "")
         if page.etag:
-            self._store_page(key, url, page)
+            with self._lock:
+                old = self._pages.pop((key, url), None)
+                self._pages[(key, url)] = page
+                self._held += _page_weight(page) - (_page_weight(old) if old else 0)
+                while self._held > self._most and len(self._pages) > 1:
+                    self._held -= _page_weight(self._pages.popitem(last=False)[1])
         return page
 
     def _find_page(self, key: str, url: str) -> Page | None:
@@ -71,14 +73,6 @@ class Polls:
             if page:
                 self._pages.move_to_end((key, url))
             return page
-
-    def _store_page(self, key: str, url: str, page: Page) -> None:
-        with self._lock:
-            old = self._pages.pop((key, url), None)
-            self._pages[(key, url)] = page
-            self._held += _page_weight(page) - (_page_weight(old) if old else 0)
-            while self._held > self._most and len(self._pages) > 1:
-                self._held -= _page_weight(self._pages.popitem(last=False)[1])
 
 
 def _page_weight(page: Page) -> int:

@@ -14,8 +14,6 @@ DOCUMENT = (
 
 
 class Reverts:
-    """The reverts of one repository's pull requests."""
-
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
@@ -42,10 +40,7 @@ class Reverts:
 
 
 def is_revert(candidate: Pull, original: Pull) -> bool:
-    """Return True for an open pull request from the branch that *Revert* makes.
-
-    That is `revert-41-branch`, or with a number behind it where that name was taken.
-    """
+    """Return True for an open pull request of *Revert*: its branch is `revert-41-branch`, or that with a number."""
     name = re.escape(f"revert-{original.number}-{original.head_ref}")
     may_revert = candidate.is_open and not candidate.is_fork and candidate.base_ref == original.base_ref
     return may_revert and bool(re.fullmatch(rf"{name}(-\d+)?", candidate.head_ref))

@@ -32,8 +32,6 @@ class CheckRequest:
 
 @dataclass(frozen=True)
 class CommentEdit:
-    """What a comment, by its GraphQL id, is to say."""
-
     node: str
     body: str
 

@@ -28,7 +28,6 @@ class Catalogs:
         self._database = database
 
     def mark(self, repository: str) -> CatalogMark:
-        """Return the mark of the stored catalog, without reading its document."""
         query = sa.select(CATALOGS.c.mark, CATALOGS.c.made_at).where(CATALOGS.c.repository == repository)
         with self._database.reading() as connection:
             row = connection.execute(query).first()

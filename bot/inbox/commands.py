@@ -25,8 +25,6 @@ _COMMAND = TypeAdapter(CommandRow)
 
 
 class Commands:
-    """The commands of every pull request."""
-
     def __init__(self, database: InboxDatabase, queue: Queue) -> None:
         self._database = database
         self._queue = queue

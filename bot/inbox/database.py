@@ -15,8 +15,6 @@ class _Undone(Exception):
 
 
 class InboxDatabase:
-    """The database that the stores of an inbox share."""
-
     def __init__(self, url: str) -> None:
         self._engine = open_upgraded(url, "mergeplan.bot.inbox")
 
@@ -66,5 +64,4 @@ class InboxDatabase:
 
 
 def database_seconds(connection: sa.Connection) -> float:
-    """Return the seconds of the epoch, by the database's own clock."""
     return database_time(connection).timestamp()

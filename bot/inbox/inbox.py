@@ -25,8 +25,6 @@ from mergeplan.bot.projects import ROOT
 
 
 class DecisionLog:
-    """Who decided what about every pull request, on record for good."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 

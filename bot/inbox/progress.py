@@ -21,8 +21,6 @@ _PROGRESS = TypeAdapter(RunProgress)
 
 
 class ProgressStore:
-    """The progress of every key's newest run."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 

@@ -26,8 +26,6 @@ class ProjectReads:
 
 
 class Publications:
-    """The newest publication of every project."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 
@@ -40,10 +38,7 @@ class Publications:
             return _read_head(connection, project).views
 
     def put(self, project: str, mark: str, publication: Publication) -> frozenset[str]:
-        """Store what a project publishes, and return the tables whose readers are others than before.
-
-        Who may see its names stays as it is.
-        """
+        """Store what a project publishes, not who may see its names; return the tables that have other readers now."""
         texts = {table: _READERS.dump_json(readers).decode() for table, readers in publication.reads.items()}
         rows = [{"repository": project, "table_name": table, "data": text} for table, text in texts.items()]
         with self._database.writing() as connection:

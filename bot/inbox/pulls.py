@@ -27,8 +27,6 @@ class _Lock:
 
 
 class Pulls:
-    """The records of every pull request."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
         self._alone: WeakValueDictionary[tuple[str, int], _Lock] = WeakValueDictionary()

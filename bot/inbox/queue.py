@@ -1,7 +1,5 @@
 """The queue of work: one key for each pull request and each prod, due from some time on, claimed by one worker."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -76,8 +74,6 @@ def queue_key(repository: str, number: int) -> str:
 
 
 class Queue:
-    """The keys of every repository, and who works on which."""
-
     def __init__(self, database: InboxDatabase, *, settle_seconds: float, lease_seconds: float) -> None:
         self._database = database
         self._settle = settle_seconds
@@ -98,7 +94,6 @@ class Queue:
         self.notify()
 
     def make_due(self, connection: sa.Connection, repository: str, number: int, *, in_seconds: float = 0.0) -> None:
-        """Make a key due, in the caller's transaction."""
         due = Due(repository, number, in_seconds=in_seconds)
         self.make_all_due(connection, [due], database_seconds(connection))
 
@@ -178,10 +173,7 @@ class Queue:
         return owner == job.worker
 
     def release(self, job: Job, *, settle: bool = False, again_in: float | None = None, error: str = "") -> None:
-        """Release a key: done, or due again after news, a settling time or a failure.
-
-        A key that another worker has taken over since is that worker's.
-        """
+        """Release a key, unless another worker has it by now: done, or due again after news, a pause or a failure."""
         with self._database.writing() as connection:
             row = connection.execute(sa.select(QUEUE).where(QUEUE.c.key == job.key).with_for_update()).one()
             if row.owner != job.worker:

@@ -31,8 +31,6 @@ class NameTaken:
 
 
 class Repositories:
-    """The key and the present name of every repository."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
         self._seen: dict[int, tuple[str, str]] = {}  # number: key and name, as they were read last

@@ -20,8 +20,6 @@ class Run:
 
 
 class Runs:
-    """The child processes of every worker."""
-
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
 

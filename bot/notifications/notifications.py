@@ -22,8 +22,6 @@ WAITING = 200  # notices for one target; more than these are dropped
 
 
 class Target(Protocol):
-    """Where notices are delivered: the port that a chat, a mailbox or a console implements."""
-
     def deliver(self, notice: Notice) -> None:
         """Deliver a notice, in the target's own thread; NotDelivered where another try may help."""
 
@@ -50,8 +48,6 @@ class Notifications:
 
 
 class _Outbox:
-    """The notices that wait for one target, delivered one after the other."""
-
     def __init__(self, target: Target) -> None:
         self._target = target
         self._notices: Queue[Notice | None] = Queue(WAITING)

@@ -37,8 +37,6 @@ class PlanSummary:
 
 @dataclass(frozen=True)
 class PullPlan:
-    """A pull request, and its plan in short."""
-
     record: PullRecord
     plan: PlanSummary
 
@@ -49,7 +47,6 @@ class PullPlan:
 
     @property
     def environment(self) -> EnvironmentRow | None:
-        """Its environment; None where it has none."""
         if not self.record.environment.exists or not self.plan.revision:
             return None
         return EnvironmentRow(

@@ -16,8 +16,6 @@ DRAWN_MOST = 150  # more than this could not be read
 
 @dataclass(frozen=True)
 class Box:
-    """The box of a model: its top left corner, and its content."""
-
     model: ModelChange
     x: int
     y: int

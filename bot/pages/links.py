@@ -35,7 +35,6 @@ class PageLinks:
 
     @property
     def is_open(self) -> bool:
-        """True where there are pages."""
         return bool(self.site and self.key)
 
     def catalog_url(self, repository: str, until: int) -> str:

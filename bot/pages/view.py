@@ -33,8 +33,6 @@ RUNNING = frozenset({PullState.NEW, PullState.PLANNING, PullState.WAITING, PullS
 
 @dataclass(frozen=True)
 class Decision:
-    """Who decided what on which plan, and when."""
-
     at: float
     who: str
     what: str
@@ -62,8 +60,6 @@ class ModelGroup:
 
 @dataclass(frozen=True)
 class Diff:
-    """The text of a model, before and after."""
-
     row: ModelRow
     lines: tuple[DiffLine, ...]
     left_out: int
@@ -71,8 +67,6 @@ class Diff:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a plan changes, as the pages show it."""
-
     record: PullRecord
 
     @property
@@ -95,7 +89,6 @@ class Changes:
 
     @property
     def diffs(self) -> tuple[Diff, ...]:
-        """The diffs of the edited models, as many as fit."""
         room, blocks = DIFFS_ROOM, []
         for row in (row for group in self.groups for row in group.rows if row.model.diff):
             lines, omitted_count = diff_lines(row.model.diff, min(DIFF_MOST, max(0, room)))
@@ -129,7 +122,6 @@ class Changes:
 
     @property
     def readers(self) -> tuple[ReaderSummary, ...]:
-        """The readers in other projects, as far as the comment names them."""
         return self.record.nearby.readers if self.models and self.record.state in ROWS_SHOWN else ()
 
     @property
@@ -148,8 +140,6 @@ class Changes:
 
 @dataclass(frozen=True)
 class PageView:
-    """All that the pages of one pull request (or, with number 0, of prod) are made of."""
-
     shown: Shown
     progress: RunProgress | None = None
     decisions: tuple[Decision, ...] = ()
@@ -160,7 +150,6 @@ class PageView:
 
     @property
     def place(self) -> str:
-        """The repository, and which of its projects."""
         return title_of(self.record.repository)
 
     @property

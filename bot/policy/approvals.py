@@ -39,8 +39,6 @@ class ReviewRule:
 
 @dataclass(frozen=True)
 class Review:
-    """A review as GitHub lists it."""
-
     author: str
     state: str
     commit: str
@@ -69,8 +67,6 @@ class Need:
 
 @dataclass(frozen=True)
 class Block:
-    """A model whose category the rules do not let into prod."""
-
     model: str
     category: str
 
@@ -86,8 +82,6 @@ class ReviewSummary:
 
 @dataclass(frozen=True)
 class People:
-    """The facts about those who approved or objected: who may write, and who is in which team."""
-
     writers: frozenset[str] = frozenset()
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
     unread: frozenset[str] = frozenset()  # teams whose members could not be read
@@ -95,8 +89,6 @@ class People:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether the rules let a plan into prod, and what is missing."""
-
     ruled: bool = False  # there are rules: the check stands
     approved_by: tuple[str, ...] = ()
     missing: tuple[Need, ...] = ()
@@ -114,8 +106,6 @@ class Decision:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the rules ask of one plan."""
-
     needs: tuple[Need, ...] = ()
     blocked: tuple[Block, ...] = ()
     freezes: tuple[Freeze, ...] = ()

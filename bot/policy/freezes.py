@@ -68,10 +68,7 @@ def next_change(freezes: Sequence[Freeze], at: datetime) -> datetime | None:
 
 
 def freeze_sentence(freeze: Freeze, end: datetime) -> str:
-    """Return the sentence that names a freeze, its end, and its reason.
-
-    `Prod is frozen until Mon 23 Nov 2026 08:00 (Europe/Berlin): the weekend.`
-    """
+    """Return `Prod is frozen until Mon 23 Nov 2026 08:00 (Europe/Berlin): the weekend`."""
     local = end.astimezone(ZoneInfo(freeze.zone))
     reason_text = f": {freeze.reason.rstrip('.')}" if freeze.reason else ""
     return f"Prod is frozen until {local:%a} {local.day} {local:%b %Y %H:%M} ({freeze.zone}){reason_text}."

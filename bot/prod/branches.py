@@ -64,8 +64,6 @@ def reconcile_branches(context: BotContext, job: Job) -> None:
 
 
 class _BranchReconciliation:
-    """One pass over the branches of one project."""
-
     def __init__(self, context: BotContext, job: Job, gateway: RepositoryGateway, prod: ProdRecord) -> None:
         self.context = context
         self.job = job

@@ -6,6 +6,7 @@ A commit that prod already shows is never promoted again: prod does not go back 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord, PullState
 from mergeplan.bot.results import PlannerOutcome
@@ -25,8 +26,6 @@ class Step:
 
 @dataclass(frozen=True)
 class Gate:
-    """What the rules say of the first step."""
-
     is_open: bool = True
     noted: bool = True  # what they say is shown already
     through: int = 0  # a later step that may be taken with all before it: 1 for the second; 0 for none
@@ -37,8 +36,6 @@ OPEN = Gate()
 
 @dataclass(frozen=True)
 class ProdFacts:
-    """What is so at one moment of a pass over prod, and what this pass has done."""
-
     prod: ProdRecord
     branch: str  # that prod should follow
     head: str  # of the branch
@@ -58,19 +55,14 @@ class ProdFacts:
     sweep_is_due: bool = False  # the janitor has not been at work for long
 
 
-@dataclass(frozen=True)
-class ProdAtRest:
-    """All is as it should be."""
+class Move(Enum):
+    """An action that needs no facts; the value is its name in the log."""
 
-
-@dataclass(frozen=True)
-class FollowBranch:
-    """The rules name another prod branch."""
-
-
-@dataclass(frozen=True)
-class LookForProd:
-    """Ask the planner whether prod exists."""
+    REST = "ProdAtRest"  # all is as it should be
+    FOLLOW_BRANCH = "FollowBranch"  # the rules name another prod branch
+    LOOK_FOR_PROD = "LookForProd"  # ask the planner whether prod exists
+    BUILD_PROD = "BuildProd"  # plan and apply the branch for the first time
+    RUN_JANITOR = "RunJanitor"  # drop what has expired and what is unused
 
 
 @dataclass(frozen=True)
@@ -81,14 +73,7 @@ class AdoptProd:
 
 
 @dataclass(frozen=True)
-class BuildProd:
-    """Plan and apply the branch for the first time."""
-
-
-@dataclass(frozen=True)
 class RefuseRollback:
-    """A requested rollback that is not possible any more."""
-
     number: int
     reason: str
 
@@ -125,8 +110,6 @@ class DeployPull:
 
 @dataclass(frozen=True)
 class RefuseDeploy:
-    """A /deploy that cannot be now."""
-
     number: int
     reason: str
 
@@ -167,17 +150,9 @@ class SettleMerge:
     number: int
 
 
-@dataclass(frozen=True)
-class RunJanitor:
-    """Drop what has expired and what is unused."""
-
-
 Action = (
-    ProdAtRest
-    | FollowBranch
-    | LookForProd
+    Move
     | AdoptProd
-    | BuildProd
     | RefuseRollback
     | RollBack
     | StopPlan
@@ -189,18 +164,17 @@ Action = (
     | PromoteMerge
     | PromotePush
     | SettleMerge
-    | RunJanitor
 )
 
 
 def decide_prod(facts: ProdFacts) -> Action:
-    """Return the next action; it is called again after each one until it is ProdAtRest.
+    """Return the next action; it is called again after each one until it is REST.
 
     First come requests to undo, then what the branch has that prod does not, then retries of failures. The janitor
     comes when nothing else is left to do.
     """
     if facts.prod.branch and facts.prod.branch != facts.branch:
-        return FollowBranch()
+        return Move.FOLLOW_BRANCH
     action = (
         _decide_build(facts)
         or _resume_deploy(facts)
@@ -210,7 +184,7 @@ def decide_prod(facts: ProdFacts) -> Action:
     )
     if action is None and (not facts.steps or facts.gate.is_open):  # nothing goes around a merge that is held
         action = _decide_retry(facts) or _decide_settlement(facts)
-    sweep = RunJanitor() if facts.sweep_is_due and facts.prod.state is Prod.READY else ProdAtRest()
+    sweep = Move.RUN_JANITOR if facts.sweep_is_due and facts.prod.state is Prod.READY else Move.REST
     return action or sweep
 
 
@@ -219,12 +193,12 @@ def _decide_build(facts: ProdFacts) -> Action | None:
     if facts.built or facts.taken or not is_to_build(facts):
         return None
     if not facts.looked:
-        return LookForProd()
+        return Move.LOOK_FOR_PROD
     if facts.planned_prod is not None:
         return AdoptProd(facts.planned_prod)
     if any(step.number for step in facts.steps):
         return None  # the merge that came brings the first project: it is promoted as a step
-    return BuildProd()
+    return Move.BUILD_PROD
 
 
 def is_to_build(facts: ProdFacts) -> bool:

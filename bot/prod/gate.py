@@ -26,8 +26,6 @@ log = structlog.get_logger(__name__)
 
 
 class Gatekeeper:
-    """One pass over one repository's prod."""
-
     def __init__(
         self, context: BotContext, gateway: RepositoryGateway, checkout: Checkout, planner: ProdPlanner
     ) -> None:
@@ -51,7 +49,9 @@ class Gatekeeper:
         for index, step in enumerate(later, start=1):
             if self._get_record(steps[index - 1]).restates:
                 break  # what it restates is in no tree: with a later step it would be lost
-            if self._changes_nothing(prod, step) or self._was_shown_and_approved(prod, step):
+            # a step that takes back what is held: prod needs nothing of it
+            paths = self._checkout.diff_paths(prod.promoted_commit, step.commit)
+            if changes_no_model(paths, self._checkout.project) or self._was_shown_and_approved(prod, step):
                 return Gate(is_open=False, through=index)
         return Gate(is_open=False, noted=self._is_noted(prod, first))
 
@@ -149,11 +149,6 @@ class Gatekeeper:
             run=replace(record.run, lines=lines),
             rules=replace(record.rules, changes_rules=changes),
         )
-
-    def _changes_nothing(self, prod: ProdRecord, step: Step) -> bool:
-        """Return True for a step that takes back what is held: prod needs nothing of it."""
-        paths = self._checkout.diff_paths(prod.promoted_commit, step.commit)
-        return changes_no_model(paths, self._checkout.project)
 
     def _was_shown_and_approved(self, prod: ProdRecord, step: Step) -> bool:
         overruled = _is_overruled(self._get_record(step))

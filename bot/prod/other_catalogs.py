@@ -35,8 +35,6 @@ def load_other_catalogs(path: Path | None) -> tuple[OtherCatalog, ...]:
 
 
 class OtherCatalogs:
-    """The timer's look at the catalogs of other services."""
-
     def __init__(self, context: BotContext) -> None:
         self._context = context
         self._next_look = 0.0

@@ -20,8 +20,6 @@ OnLine = Callable[[Line], None]
 
 @dataclass(frozen=True)
 class Ended:
-    """How a call ended."""
-
     finished: Finished
     outcome: PlannerOutcome
     row: EnvironmentRow | None  # prod as the planner has it afterwards
@@ -37,8 +35,6 @@ class Ended:
 
 @dataclass(frozen=True)
 class ProdPlanner:
-    """The planner, for one repository's prod."""
-
     context: BotContext
     job: Job
     checkout: Checkout

@@ -36,8 +36,6 @@ PULLS_MOST = 20  # of one branch that are planned
 
 @dataclass(frozen=True)
 class Previews:
-    """The plans of the pull requests into the branches of one project."""
-
     context: BotContext
     job: Job
     gateway: RepositoryGateway

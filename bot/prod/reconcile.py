@@ -4,6 +4,7 @@ Like a pull request's it starts from what is so: the prod branch as it is, and t
 was taken on. `decide_prod` says what is done next; `actions/` do it, and write it down before it is shown.
 """
 
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +15,6 @@ from mergeplan.bot.github.gateway import GitHubFailed
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.prod.actions.builds import adopt_prod, build_prod
 from mergeplan.bot.prod.actions.deploys import deploy_pull, refuse_deploy_request
-from mergeplan.bot.prod.actions.janitor import run_janitor
 from mergeplan.bot.prod.actions.promotions import promote_merge, promote_push
 from mergeplan.bot.prod.actions.rollbacks import refuse_rollback_request, roll_back
 from mergeplan.bot.prod.actions.steps import conclude_shown_merge, hold_step, pass_over, skip_step
@@ -24,25 +24,22 @@ from mergeplan.bot.prod.catalog import wake_catalog
 from mergeplan.bot.prod.decide import (
     Action,
     AdoptProd,
-    BuildProd,
     DeployPull,
-    FollowBranch,
     HoldStep,
-    LookForProd,
+    Move,
     PassOver,
-    ProdAtRest,
     ProdFacts,
     PromoteMerge,
     PromotePush,
     RefuseDeploy,
     RefuseRollback,
     RollBack,
-    RunJanitor,
     SettleMerge,
     SkipStep,
     StopPlan,
     decide_prod,
 )
+from mergeplan.bot.prod.planner_calls import list_reasons
 from mergeplan.bot.prod.prod_pass import ProdPass, read_facts
 from mergeplan.bot.projects import another_project
 from mergeplan.bot.pull_parts import UNRULED
@@ -76,8 +73,9 @@ def _reconcile_pass(current: ProdPass) -> None:
     for _ in range(ACTIONS_MAX):
         current.facts = facts = read_facts(current)
         action = decide_prod(facts)
-        current.log.info("decided", action=type(action).__name__, state=facts.prod.state.value)
-        if isinstance(action, ProdAtRest):
+        name = action.value if isinstance(action, Move) else type(action).__name__
+        current.log.info("decided", action=name, state=facts.prod.state.value)
+        if action is Move.REST:
             if not facts.prod.swept_at:
                 current.update(partial(record_sweep, at=facts.now))  # the janitor's time runs from here
             wake_branches(current.context, current.job, current.checkout, current.branch)
@@ -108,15 +106,15 @@ def _check_same_project(current: ProdPass) -> None:
 
 def _apply_action(current: ProdPass, action: Action) -> None:
     match action:
-        case FollowBranch():
+        case Move.FOLLOW_BRANCH:
             current.update(lambda prod: replace(prod, branch=current.branch))
             current.wake_pulls()
-        case LookForProd():
+        case Move.LOOK_FOR_PROD:
             planned_prod = current.planner.look(current.facts.head)
             current.facts = replace(current.facts, looked=True, planned_prod=planned_prod)
         case AdoptProd(row):
             adopt_prod(current, row)
-        case BuildProd():
+        case Move.BUILD_PROD:
             build_prod(current)
         case RefuseRollback(number, reason):
             refuse_rollback_request(current, number, reason)
@@ -141,15 +139,29 @@ def _apply_action(current: ProdPass, action: Action) -> None:
             promote_push(current, commit)
         case SettleMerge(number):
             conclude_shown_merge(current, number)
-        case RunJanitor():
+        case Move.RUN_JANITOR:
             run_janitor(current)
 
 
 def _show_places(current: ProdPass) -> None:
-    """Show each merge that waits behind another one its place in the queue."""
     waiting = [step.number for step in current.facts.steps if step.number]
     for place, number in enumerate(waiting[1:], start=2):
         text = f"Number {place} in the queue for prod, behind #{waiting[place - 2]}."
         record = current.record(number)
         if record.state is PullState.MERGED and record.run.progress != text:
             current.show_progress(number, text)
+
+
+def run_janitor(current: ProdPass) -> None:
+    """Drop what is unused; environments of pull requests that are not over do not expire."""
+    current.update(partial(record_sweep, at=time.time()))  # first: one that fails is not tried again and again
+    pulls = current.inbox.pulls.all(current.repository)
+    pull_environments = [p.environment.name for p in pulls if p.environment.name and p.is_kept(time.time())]
+    keep = (*pull_environments, *(record.environment for record in current.prod.branches))
+    outcome = current.planner.sweep(current.prod.promoted_commit, keep)
+    if not outcome.ok:
+        current.log.warning("janitor_failed", why=list_reasons(outcome))
+        return
+    for name in outcome.kept:
+        current.log.info("old_versions_kept", table=name.table, why=name.reason)
+    current.log.info("janitor_ended", kept=len(keep), cleaned=list(outcome.cleaned))

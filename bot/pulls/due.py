@@ -1,7 +1,5 @@
 """What GitHub shows otherwise than a record says, and what is known once it shows it. Pure: `publish` writes it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 

@@ -1,12 +1,12 @@
 """The neighbours of a pull request in its stack: each knows the one below and those above, and wakes them by need."""
 
-from functools import partial
+from dataclasses import replace
 
 from mergeplan.bot.pull_parts import Layer
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.pulls.stacks import find_pulls_above, is_planned_on, line_up
 from mergeplan.bot.records import PullState
-from mergeplan.bot.transitions.stacks import add_above, remove_above, set_place
+from mergeplan.bot.transitions.stacks import add_above, remove_above
 
 
 def join_stack(current: PullPass) -> None:
@@ -19,7 +19,7 @@ def join_stack(current: PullPass) -> None:
         _move(current, record.stack.below, below)
     line = line_up(current.pull.number, layers, current.record_of) if current.pull.is_open else ()
     if (below, line) != (record.stack.below, record.stack.line):
-        current.update(partial(set_place, below=below, line=line))
+        current.update(lambda record: replace(record, stack=replace(record.stack, below=below, line=line)))
         _wake(current, below, record.stack.below, *record.stack.above)
 
 

@@ -7,13 +7,11 @@ sees a number and the owners, and a public one nothing.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.inbox.publications import ProjectReads
 from mergeplan.bot.projects import add_label, label_of, repository_of
 from mergeplan.bot.readers.impact import (
-    ReaderSummary,
     ReadingProject,
     TableChange,
     find_changes,
@@ -28,10 +26,7 @@ from mergeplan.planner.contract.plan import PlanView
 
 
 def find_reading_projects(context: BotContext, project: str, plan: PlanView) -> tuple[ReadingProject, ...]:
-    """Return the projects of the same owner that read what a plan changes and of which something may be shown.
-
-    Raise GitHubFailed or GitHubPaused while GitHub does not say who may see what.
-    """
+    """Return the owner's projects that read what a plan changes, if shown; raise GitHubFailed or GitHubPaused."""
     publications = context.inbox.publications
     changes = find_changes(plan, publications.views(project))
     tables = {change.table for change in changes}
@@ -84,8 +79,8 @@ def note_readers(context: BotContext, record: PullRecord) -> None:
     projects = find_reading_projects(context, record.repository, plan) if plan else ()
     readers = sort_summaries(map(summarize_readers, projects))
     if readers != record.nearby.readers:
-        context.inbox.pulls.update(record.repository, record.number, partial(_set_readers, readers=readers))
-
-
-def _set_readers(record: PullRecord, readers: tuple[ReaderSummary, ...]) -> PullRecord:
-    return replace(record, nearby=replace(record.nearby, readers=readers))
+        context.inbox.pulls.update(
+            record.repository,
+            record.number,
+            lambda record: replace(record, nearby=replace(record.nearby, readers=readers)),
+        )

@@ -56,7 +56,6 @@ class PullPass:
 
     @property
     def environment(self) -> str:
-        """The name of the pull request's environment, by the rules."""
         return self.config.environment(self.pull.number)
 
     @property

@@ -18,8 +18,6 @@ from mergeplan.planner.contract.result import ResultLine
 
 @dataclass(frozen=True)
 class Questions:
-    """What answers the questions of one pull request, while its job has the turn."""
-
     context: BotContext
     job: Job
     checkout: Checkout
@@ -53,11 +51,7 @@ class Questions:
             return failure_result(f"The commit cannot be read: {error}", "RequestError", hint="Ask again later.")
 
     def _run_question(self, arguments: tuple[str, ...], tree: Tree, record: PullRecord) -> Finished:
-        """Run a question on a tree.
-
-        Questions about prod and rows run on prod's commit, without code of the pull request. Lineage runs on the pull
-        request's tree.
-        """
+        """Run a question: of prod and rows on prod's commit, without the pull request's code; lineage on its tree."""
         base, run_id = record.base.sha, new_run_id()
         if tree == "prod":
             commit = self.context.inbox.prods.get(self.job.repository).promoted_commit

@@ -1,7 +1,6 @@
 """What else is in flight around a pull request: open ones that meet it, and merges that it takes back."""
 
 from dataclasses import replace
-from functools import partial
 
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inflight import Meeting, Undoing, find_meeting, find_undoing
@@ -18,13 +17,13 @@ def look_around(inbox: Inbox, record: PullRecord) -> None:
     meets = _find_meetings(inbox, record, plan) if plan else ()
     undoes = _find_undoings(inbox, record, plan) if plan else ()
     if (meets, undoes) != (record.nearby.meets, record.nearby.undoes):
-        inbox.pulls.update(record.repository, record.number, partial(_set_nearby, meets=meets, undoes=undoes))
+        inbox.pulls.update(
+            record.repository,
+            record.number,
+            lambda record: replace(record, nearby=replace(record.nearby, meets=meets, undoes=undoes)),
+        )
         for number in {meet.number for meet in (*meets, *record.nearby.meets)}:
             inbox.queue.wake(record.repository, number)
-
-
-def _set_nearby(record: PullRecord, meets: tuple[Meeting, ...], undoes: tuple[Undoing, ...]) -> PullRecord:
-    return replace(record, nearby=replace(record.nearby, meets=meets, undoes=undoes))
 
 
 def _find_meetings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Meeting, ...]:

@@ -9,9 +9,19 @@ import time
 
 import structlog
 
-from mergeplan.bot.context import DEFECT_TRIES, BotContext, Later, ShuttingDown, Superseded
+from mergeplan.bot.context import (
+    DEFECT_TRIES,
+    TRY_AGAIN,
+    BotContext,
+    Later,
+    ShuttingDown,
+    Superseded,
+    error_result,
+    now_text,
+    unreadable_error,
+)
 from mergeplan.bot.git.call import CheckoutFailed
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused
+from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.pulls.actions.environments import destroy_environment, drop_environment, outlive_pull
 from mergeplan.bot.pulls.actions.groups import drop_group_environment, plan_group
@@ -28,7 +38,6 @@ from mergeplan.bot.pulls.actions.steps import (
 )
 from mergeplan.bot.pulls.base_rules import concerns_us, read_rules
 from mergeplan.bot.pulls.decide import Action, MakePlan, Next, decide_action
-from mergeplan.bot.pulls.failure import defect_error, show_failure, show_unreadable
 from mergeplan.bot.pulls.neighbours import join_stack, tell_layers, wake_pulls_above
 from mergeplan.bot.pulls.outside_readers import note_readers
 from mergeplan.bot.pulls.publish import publish_record
@@ -37,9 +46,11 @@ from mergeplan.bot.pulls.questions import Questions
 from mergeplan.bot.pulls.radar import look_around
 from mergeplan.bot.pulls.routing import is_there
 from mergeplan.bot.pulls.talk import answer_all, carry_out, pick_up, withdraw_answers
-from mergeplan.bot.records import ProdRecord, PullRecord, PullState
+from mergeplan.bot.records import AFTER_MERGE, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.rules import BotConfig
-from mergeplan.planner.errors import MergeplanError, ProjectError
+from mergeplan.bot.transitions.planning import fail_planning, wait_for_files
+from mergeplan.planner.errors import MergeplanError, ProjectError, RequestError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12
@@ -156,3 +167,39 @@ def _take_step(current: PullPass, action: Next, record: PullRecord, prod: ProdRe
             revert_merge(current, record)
         case Action.HAND_TO_PROD:
             hand_to_prod(current)
+
+
+def show_failure(context: BotContext, gateway: RepositoryGateway, pull: Pull, error: MergeplanError) -> None:
+    """Fail the checks of an open pull request with the error; raise it if something is promoted."""
+    pulls = context.inbox.pulls
+    if not pull.is_open or pulls.get(gateway.name, pull.number).state in AFTER_MERGE:
+        raise error
+    ended = error_result(error)
+    lines = pack_outcome(ended.lines, ended.exit_code)
+    record = pulls.update(gateway.name, pull.number, fail_planning, pull, lines, now_text())
+    publish_record(context.inbox, gateway, record)
+
+
+def show_unreadable(
+    context: BotContext, gateway: RepositoryGateway, pull: Pull, error: CheckoutFailed, tries: int
+) -> bool:
+    """Report that git cannot bring the files of a head; True where that ends its checks.
+
+    Where trying again may help, the checks report what they wait for, and it is False.
+    """
+    record, prod = context.inbox.pulls.get(gateway.name, pull.number), context.inbox.prods.get(gateway.name)
+    branch = prod.branch or gateway.default_branch
+    if not pull.is_open or not isinstance(decide_action(pull, record, prod, branch), MakePlan):
+        return False
+    if tries >= error.tries:
+        show_failure(context, gateway, pull, unreadable_error(error))
+        return True
+    if tries > 1:  # the first is soon tried again
+        progress = f"Waiting: {error} It is tried again."
+        waiting = context.inbox.pulls.update(gateway.name, pull.number, wait_for_files, pull, progress)
+        publish_record(context.inbox, gateway, waiting)
+    return False
+
+
+def defect_error(error: Exception) -> MergeplanError:
+    return RequestError(f"mergeplan failed ({type(error).__name__}).", hint=TRY_AGAIN)

@@ -40,8 +40,6 @@ UNREAD_OWNERS = "The owners of the models' files cannot be read: {} Nothing is p
 
 
 class Reviewers:
-    """Who decides in one repository, by the rules of one commit: that which prod shows."""
-
     def __init__(self, context: BotContext, gateway: RepositoryGateway, checkout: Checkout, commit: str) -> None:
         self._context = context
         self._gateway = gateway
@@ -136,10 +134,7 @@ def judge_record(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None
 
 
 def changes_rules(context: BotContext, checkout: Checkout, before: str, after: str) -> bool:
-    """Return True where two commits differ in their rules.
-
-    Rules made by code may become others tomorrow: an edit of any file that the code reads changes them.
-    """
+    """Return True where two commits differ in their rules, or in a file that rules made by code read."""
     sections = [_section_at(context, checkout, commit) for commit in (before, after)]
     if sections[1] is not None and sections[1].files:
         read = {path for section in sections if section is not None for path in section.files}

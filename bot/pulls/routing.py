@@ -14,8 +14,6 @@ from mergeplan.bot.records import Pull
 
 @dataclass(frozen=True)
 class ProjectFacts:
-    """What decides whether a pull request concerns a project."""
-
     key: str
     folder: str
     touched: bool

@@ -26,7 +26,6 @@ from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.states import blockers
 from mergeplan.bot.results import changes_nothing
 from mergeplan.bot.rules import BotConfig
-from mergeplan.bot.transitions.planning import clear_comment_digest
 
 log = structlog.get_logger(__name__)
 NOT_OURS = frozenset({PullState.NEW, PullState.CLOSED})  # where a pull request into another branch stands
@@ -46,8 +45,6 @@ HIDDEN = (
 
 @dataclass(frozen=True)
 class _Live:
-    """What GitHub says at the moment of a command: of the pull request, and of who gave it."""
-
     pull: Pull
     role: Role | None
     other_projects: tuple[str, ...] = ()  # that the pull request touches; asked for before a deploy only
@@ -61,7 +58,10 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
     bot_bodies = [comment.body for comment in comments if comment.author == gateway.login]
     plan = context.inbox.pulls.get(gateway.name, number).comment.id
     if any(comment.id == plan and has_ticks(comment.body) for comment in comments):
-        context.inbox.pulls.update(gateway.name, number, clear_comment_digest)  # its boxes will be empty
+        # The comment is written again: its boxes will be empty.
+        context.inbox.pulls.update(
+            gateway.name, number, lambda record: replace(record, comment=replace(record.comment, digest=""))
+        )
     namespace = context.inbox.prods.get(gateway.name).namespace
     for comment in comments:
         nobodys = not comment.author or comment.by_bot or comment.author == gateway.login
@@ -149,7 +149,17 @@ def answer_all(context: BotContext, gateway: RepositoryGateway, number: int, con
     record = context.inbox.pulls.get(gateway.name, number)
     for row in context.inbox.commands.open(gateway.name, number):
         if row.state == "accepted" and not any(_is_waiting(answer, record) for answer in row.answers):
-            _answer_comment(context, gateway, row, record)
+            answers = tuple(
+                form_of(answer.text).finish(answer, record) if answer.waits_for else answer for answer in row.answers
+            )
+            shown = Shown(record, context.inbox.prods.get(record.repository))
+            text = format_reply(row, answers, state_sentence(shown), gateway.project)
+            gateway.comments.write(row.number, text, reply_marker(row.repository, row.comment_id))
+            if row.comment_id > 0:
+                ok = all(answer.ok for answer in answers)
+                gateway.comments.react(row.number, row.comment_id, "rocket" if ok else "confused")
+            context.inbox.commands.answer(replace(row, state="answered", answers=answers))
+            log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
 
 
 def withdraw_answers(context: BotContext, gateway: RepositoryGateway, number: int) -> None:
@@ -178,22 +188,6 @@ def _is_waiting(answer: Answer, record: PullRecord) -> bool:
     if answer.waits_for in ("", QUESTION):
         return bool(answer.waits_for)
     return form_of(answer.text).waits(record)
-
-
-def _answer_comment(context: BotContext, gateway: RepositoryGateway, row: CommandRow, record: PullRecord) -> None:
-    answers = tuple(_finish_answer(answer, record) for answer in row.answers)
-    shown = Shown(record, context.inbox.prods.get(record.repository))
-    text = format_reply(row, answers, state_sentence(shown), gateway.project)
-    gateway.comments.write(row.number, text, reply_marker(row.repository, row.comment_id))
-    if row.comment_id > 0:
-        ok = all(answer.ok for answer in answers)
-        gateway.comments.react(row.number, row.comment_id, "rocket" if ok else "confused")
-    context.inbox.commands.answer(replace(row, state="answered", answers=answers))
-    log.info("command_answered", repository=row.repository, pull_request=row.number, comment=row.comment_id)
-
-
-def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
-    return form_of(answer.text).finish(answer, record) if answer.waits_for else answer
 
 
 def _judge_command(
@@ -262,10 +256,7 @@ def _gather_facts(row: CommandRow, record: PullRecord, prod: ProdRecord, live: _
 
 
 def _request_time(row: CommandRow, record: PullRecord) -> datetime:
-    """Return the time of the request.
-
-    A button belongs to the very plan that is shown now, even if this clock and GitHub's differ.
-    """
+    """Return the time of the request; a button's is that of the plan shown now, even if GitHub's clock differs."""
     at = parse_moment(row.said_at)
     pressed = row.press is not None and bool(row.press.head)
     if not pressed or not record.shown.since:

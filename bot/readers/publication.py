@@ -19,10 +19,7 @@ NAME_MAX = 400  # characters of a table's full name; a longer one is no table's
 
 @dataclass(frozen=True)
 class TableReader:
-    """A model that reads a table of another project, or an exposure that is made from it.
-
-    `columns` is None where any column may be read. `approvers` are logins and teams.
-    """
+    """A model that reads another project's table, or an exposure of it; `columns` is None where any may be read."""
 
     name: str
     columns: tuple[str, ...] | None
@@ -63,7 +60,9 @@ def publish_catalog(catalog: CatalogView) -> Publication:
         reads_all = bool(declared.get(table)) and declared[table] <= set(reader.columns or ())
         entry = replace(reader, columns=None) if reads_all else reader
         readers.setdefault(full_name(table, default), []).append(entry)
-    reads = {table: tuple(entries) for table, entries in readers.items() if _is_name(table)}
+    reads = {
+        table: tuple(entries) for table, entries in readers.items() if len(table) <= NAME_MAX and table.isprintable()
+    }
     return Publication(views, reads)
 
 
@@ -90,10 +89,6 @@ def full_name(table: str, default_catalog: str) -> str:
     ('spark_catalog.core.orders', 'lake.core.orders')
     """
     return table.lower() if table.count(".") > 1 else f"{default_catalog}.{table}".lower()
-
-
-def _is_name(table: str) -> bool:
-    return len(table) <= NAME_MAX and table.isprintable()
 
 
 def _read_columns(model: CatalogModelRow, table: str) -> tuple[str, ...] | None:

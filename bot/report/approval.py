@@ -1,6 +1,6 @@
 """Who must still agree to a plan, in words: for the approval check, the comment and replies. Pure."""
 
-from mergeplan.bot.policy.approvals import Block, Decision, Need
+from mergeplan.bot.policy.approvals import Decision, Need
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.report.markdown import NAMES, code
 from mergeplan.bot.results import Problem
@@ -12,7 +12,10 @@ NAMES_MOST = 6
 def missing_lines(decision: Decision) -> tuple[str, ...]:
     """Return the reasons why the rules do not let the plan into prod, a sentence each."""
     return (
-        *(_block_sentence(block) for block in decision.blocked),
+        *(
+            f"{code(block.model)} is {_category_label(block.category)}, which this project's rules keep out of prod."
+            for block in decision.blocked
+        ),
         *(
             f"{code(reviewer)} requested changes: an approval by this person is needed, or a dismissal."
             for reviewer in decision.objecting
@@ -86,10 +89,6 @@ def _format_unread(team: str) -> str:
     return (
         f"The members of {code(team)} could not be read: the App needs the organization's permission *Members: read*."
     )
-
-
-def _block_sentence(block: Block) -> str:
-    return f"{code(block.model)} is {_category_label(block.category)}, which this project's rules keep out of prod."
 
 
 def _category_label(category: str) -> str:

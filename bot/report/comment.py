@@ -53,7 +53,6 @@ from mergeplan.bot.report.words import (
     work_words,
 )
 from mergeplan.bot.results import PlannerOutcome, Problem, has_effect, problems_of, unreported_audits
-from mergeplan.planner.contract.plan import ModelChange
 from mergeplan.planner.wording import count_noun
 
 PLAN_MARKER = re.compile(rf"{MARKER}:plan((?:~[A-Za-z0-9._-]+)*) -->")  # as `plan_marker` makes it
@@ -72,10 +71,11 @@ ROWS_SHOWN = AFTER_MERGE | {PullState.PLANNED}
 def plan_comment(pull_view: Shown) -> str | None:
     """Return the plan comment; None for a pull request that never touched a model."""
     record, outcome = pull_view.record, pull_view.record.outcome
-    if needs_no_comment(record):
+    if not record.comment.id and state_row(record).is_silent(record):
         return None
+    of = f" · {code(pull_view.record.place.project)}" if pull_view.record.place.project else ""
     blocks = [
-        "\n".join([plan_marker(record.repository), _comment_title(pull_view), "", status(pull_view)]),
+        "\n".join([plan_marker(record.repository), f"{headline(pull_view)}{of}", "", status(pull_view)]),
         *_note_blocks(pull_view),
         *_count_block(outcome),
         facts_line(pull_view),
@@ -109,16 +109,6 @@ def plan_marker(project: str) -> str:
 
 def comment_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def needs_no_comment(record: PullRecord) -> bool:
-    """Return True while there is nothing to show, and for a pull request that touches no models."""
-    return not record.comment.id and state_row(record).is_silent(record)
-
-
-def _comment_title(pull_view: Shown) -> str:
-    of = f" · {code(pull_view.record.place.project)}" if pull_view.record.place.project else ""
-    return f"{headline(pull_view)}{of}"
 
 
 def facts_line(pull_view: Shown) -> str:
@@ -217,10 +207,7 @@ def _plan_warnings(pull_view: Shown) -> list[str]:
 
 
 def _change_blocks(record: PullRecord, outcome: PlannerOutcome | None) -> list[str]:
-    """Return what changes: rows and columns, readers, models, the graph, the diffs.
-
-    Of many models, groups of like ones come first, and all else is folded.
-    """
+    """Return what changes, as rows, readers, models, graph, diffs; of many models groups, with the rest folded."""
     plan = outcome.plan if outcome else None
     if plan is None or not plan.models or record.state in (PullState.HELD, PullState.WAITING):
         return []
@@ -320,16 +307,10 @@ def job_summary(pull_view: Shown) -> str:
         return ""
     outcome = pull_view.record.outcome
     models = [model for model in outcome.plan.models if model.change != "unchanged"] if outcome and outcome.plan else []
-    return fit_blocks(
-        [comment, *_extra_blocks(pull_view, models), ""], SUMMARY_LIMIT, "*The rest is in the pull request's files.*"
-    )
-
-
-def _extra_blocks(pull_view: Shown, models: list[ModelChange]) -> list[str]:
     site = Site(pull_view.record.place.site, pull_view.record.head, pull_view.record.place.folder)
     edited = [model for model in models if model.diff]
     blocks = [f"#### Each model\n\n{model_table(models, SUMMARY_ROWS, site)}"] if len(models) > OPEN else []
     if len(edited) > DIFFS_APART:
         diffs = [block for model in edited for block in diffs_blocks([model], site)]
         blocks += ["#### Each diff", *diffs]
-    return blocks
+    return fit_blocks([comment, *blocks, ""], SUMMARY_LIMIT, "*The rest is in the pull request's files.*")

@@ -13,8 +13,6 @@ DESCRIPTION = 140  # characters, GitHub's limit
 
 @dataclass(frozen=True)
 class DeploymentView:
-    """What one deployment should say: of a commit, to an environment."""
-
     environment: str
     sha: str
     state: str  # GitHub's word
@@ -30,7 +28,11 @@ def list_deployments(record: PullRecord) -> tuple[DeploymentView, ...]:
     """Return the deployments that are due; an environment that was never built has none."""
     if not record.rules.shows_deployments:
         return ()
-    views = (_environment_view(record), _prod_view(record))
+    deployment = state_row(record).deployment(record)
+    views = (
+        _environment_view(record),
+        _build_deployment(record, PROD, record.promotion.merge_sha, *deployment) if deployment else None,
+    )
     return tuple(view for view in views if view is not None)
 
 
@@ -48,11 +50,6 @@ def _environment_view(record: PullRecord) -> DeploymentView | None:
     return _build_deployment(
         record, record.environment.name, record.head, "success", f"Built: {work_words(outcome.plan)}."
     )
-
-
-def _prod_view(record: PullRecord) -> DeploymentView | None:
-    deployment = state_row(record).deployment(record)
-    return _build_deployment(record, PROD, record.promotion.merge_sha, *deployment) if deployment else None
 
 
 def _build_deployment(record: PullRecord, environment: str, sha: str, state: str, text: str) -> DeploymentView:

@@ -107,7 +107,11 @@ def _layer_blocks(record: PullRecord) -> list[str]:
         return [f"What this layer changes itself is shown when {below} has a plan that is built. {rest}"]
     if not changes:
         return [f"**This layer changes no model** of what {below} gives. {rest}"]
-    table = format_table(("Model", "Change", "Why"), map(_change_row, changes))
+    rows = (
+        (code(change.model), NAMES.get(change.category, change.category), inert_text(change.reason))
+        for change in changes
+    )
+    table = format_table(("Model", "Change", "Why"), rows)
     title = f"**This layer changes {count_noun(len(changes), 'model')}** of what {below} gives:"
     return [f"{title}\n\n{table}", *_row_blocks(record), *_diff_blocks(changes), rest]
 
@@ -116,10 +120,6 @@ def _row_blocks(record: PullRecord) -> list[str]:
     outcome = unpack_outcome(record.stack.rows)
     blocks, title = rows_blocks(outcome), rows_title(outcome)
     return [details_block(f"This layer's rows: {title}", "\n\n".join(blocks))] if blocks and title else []
-
-
-def _change_row(change: LayerChange) -> tuple[str, str, str]:
-    return code(change.model), NAMES.get(change.category, change.category), inert_text(change.reason)
 
 
 def _diff_blocks(changes: tuple[LayerChange, ...]) -> list[str]:

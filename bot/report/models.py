@@ -108,18 +108,13 @@ def group_table(models: Sequence[ModelChange], work: str = COMPUTED) -> str:
 def _group_row(members: Sequence[ModelChange]) -> tuple[str, str, str]:
     first, category = members[0], category_of(members[0])
     rule = f"<sub>{code(first.rule)}</sub>" if first.rule else ""
-    return (
-        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert_text(category))}<br>{_member_names(members)}",
-        " ".join(filter(None, (_group_reason(members), rule))),
-        _group_work(members),
-    )
-
-
-def _group_reason(members: Sequence[ModelChange]) -> str:
-    """Return the most frequent reason of the models, with how many others there are."""
     reasons = Counter(reason_words(model) for model in members if model.reason).most_common()
     more_text = f" And {len(reasons) - 1:,} more like that." if len(reasons) > 1 else ""
-    return f"{reasons[0][0]}{more_text}" if reasons else ""
+    return (
+        f"{SIGNS.get(category, '🟣')} {NAMES.get(category, inert_text(category))}<br>{_member_names(members)}",
+        " ".join(filter(None, (f"{reasons[0][0]}{more_text}" if reasons else "", rule))),
+        _group_work(members),
+    )
 
 
 def _member_names(members: Sequence[ModelChange]) -> str:

@@ -1,9 +1,5 @@
-"""What became of prod, for people who do not look at GitHub: an event and its sentence each. Pure.
+"""What became of prod, for people who do not look at GitHub, as `notifications` delivers it: a sentence by event."""
 
-`notifications` delivers them.
-"""
-
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from mergeplan.bot.policy.approvals import Decision
@@ -14,15 +10,9 @@ from mergeplan.bot.results import PlannerOutcome
 
 
 @dataclass(frozen=True)
-class Notice(ABC):
-    """An event of one project's prod."""
-
+class Notice:
     repository: str  # the project's key
-
-    @property
-    @abstractmethod
-    def sentence(self) -> str:
-        """What happened."""
+    sentence: str
 
     @property
     def text(self) -> str:
@@ -30,118 +20,46 @@ class Notice(ABC):
         return f"{title_of(self.repository)}: {self.sentence}".strip()
 
 
-@dataclass(frozen=True)
-class ProdBuilt(Notice):
-    """The first build of prod succeeded."""
-
-    outcome: PlannerOutcome
-
-    @property
-    def sentence(self) -> str:
-        done = self.outcome.promotion
-        return f"Prod was built for the first time. {view_words(done) if done else ''}"
+def announce_build(repository: str, outcome: PlannerOutcome) -> Notice:
+    words = view_words(outcome.promotion) if outcome.promotion else ""
+    return Notice(repository, f"Prod was built for the first time. {words}")
 
 
-@dataclass(frozen=True)
-class ProdNotBuilt(Notice):
-    """The first build of prod failed; `is_retried` without another commit."""
-
-    commit: str
-    outcome: PlannerOutcome
-    is_retried: bool
-
-    @property
-    def sentence(self) -> str:
-        return f"Prod could not be built from {self.commit[:7]}: {first_problem(self.outcome)} {self.outlook}"
-
-    @property
-    def outlook(self) -> str:
-        """When the build is tried again."""
-        if self.is_retried:
-            return "The build is tried again automatically."
-        return "It is tried again with the next commit, or by Re-run."
+def announce_build_failure(repository: str, commit: str, outcome: PlannerOutcome, *, is_retried: bool) -> Notice:
+    problem, outlook = first_problem(outcome), build_outlook(is_retried=is_retried)
+    return Notice(repository, f"Prod could not be built from {commit[:7]}: {problem} {outlook}")
 
 
-@dataclass(frozen=True)
-class MergePromoted(Notice):
-    """The merge of a pull request reached prod."""
-
-    number: int
-    outcome: PlannerOutcome
-
-    @property
-    def sentence(self) -> str:
-        return f"#{self.number} is in prod. {promotion_summary(self.outcome)}"
+def build_outlook(*, is_retried: bool) -> str:
+    """Return when a failed build is tried again; `is_retried` without another commit."""
+    if is_retried:
+        return "The build is tried again automatically."
+    return "It is tried again with the next commit, or by Re-run."
 
 
-@dataclass(frozen=True)
-class MergeNotPromoted(Notice):
-    """A pull request is merged, and its promotion failed."""
-
-    number: int
-    outcome: PlannerOutcome
-
-    @property
-    def sentence(self) -> str:
-        return f"#{self.number} is merged and not in prod: {first_problem(self.outcome)}"
+def announce_merge(repository: str, number: int, outcome: PlannerOutcome) -> Notice:
+    return Notice(repository, f"#{number} is in prod. {promotion_summary(outcome)}")
 
 
-@dataclass(frozen=True)
-class MergeHeld(Notice):
-    """A pull request is merged, and the rules do not let it into prod yet."""
-
-    number: int
-    decision: Decision
-
-    @property
-    def sentence(self) -> str:
-        return f"#{self.number} is merged and waits: {missing_lines(self.decision)[0]}"
+def announce_merge_failure(repository: str, number: int, outcome: PlannerOutcome) -> Notice:
+    return Notice(repository, f"#{number} is merged and not in prod: {first_problem(outcome)}")
 
 
-@dataclass(frozen=True)
-class PullDeployed(Notice):
-    """A pull request was promoted by /deploy, and then merged."""
-
-    number: int
-    who: str
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.who} deployed #{self.number}. It is merged and in prod."
+def announce_hold(repository: str, number: int, decision: Decision) -> Notice:
+    return Notice(repository, f"#{number} is merged and waits: {missing_lines(decision)[0]}")
 
 
-@dataclass(frozen=True)
-class PushPromoted(Notice):
-    """A commit that no pull request brought reached prod."""
-
-    commit: str
-    outcome: PlannerOutcome
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.commit[:7]} is in prod. {promotion_summary(self.outcome)}"
+def announce_deploy(repository: str, number: int, who: str) -> Notice:
+    return Notice(repository, f"{who} deployed #{number}. It is merged and in prod.")
 
 
-@dataclass(frozen=True)
-class PushNotPromoted(Notice):
-    """A commit that no pull request brought is on the branch, and its promotion failed."""
-
-    commit: str
-    outcome: PlannerOutcome
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.commit[:7]} was pushed and is not in prod: {first_problem(self.outcome)}"
+def announce_push(repository: str, commit: str, outcome: PlannerOutcome) -> Notice:
+    return Notice(repository, f"{commit[:7]} is in prod. {promotion_summary(outcome)}")
 
 
-@dataclass(frozen=True)
-class ProdRolledBack(Notice):
-    """Prod was taken back to an earlier revision."""
+def announce_push_failure(repository: str, commit: str, outcome: PlannerOutcome) -> Notice:
+    return Notice(repository, f"{commit[:7]} was pushed and is not in prod: {first_problem(outcome)}")
 
-    number: int
-    who: str
-    revision: int
 
-    @property
-    def sentence(self) -> str:
-        return f"{self.who} rolled prod back to revision {self.revision} (#{self.number})."
+def announce_rollback(repository: str, number: int, who: str, revision: int) -> Notice:
+    return Notice(repository, f"{who} rolled prod back to revision {revision} (#{number}).")

@@ -23,8 +23,6 @@ KEY = re.compile(r"([a-z-]{1,20})@[0-9a-f]+")  # in a button's identifier and in
 
 @dataclass(frozen=True)
 class Button:
-    """A button of a check, within GitHub's limits."""
-
     label: str
     description: str
     identifier: str
@@ -32,10 +30,7 @@ class Button:
 
 @dataclass(frozen=True)
 class Offer:
-    """A command that would be accepted now.
-
-    `tag` identifies what is shown with it: with another head, plan, prod or cost the same command has another one.
-    """
+    """A command that would be accepted now; its `tag` is another one with another head, plan, prod or cost."""
 
     verb: str
     command: str  # without a namespace

@@ -71,18 +71,15 @@ def behind_words(behind: BehindRow) -> str:
         )
     if not behind.lacks:
         return f"{code(behind.model)} comes back; the next run computes {format_days(behind.due)}."
-    next_step = "the next run computes them" if _is_covered(behind.lacks, behind.due) else _due_words(behind.due)
+    # ISO texts in UTC compare as their moments do
+    is_covered = all(any(start <= span[0] and span[1] <= end for start, end in behind.due) for span in behind.lacks)
+    next_step = "the next run computes them" if is_covered else _due_words(behind.due)
     days = format_days(behind.lacks)
     return f"{code(behind.model)} lacks up-to-date rows of {days}, which the later table holds; {next_step}."
 
 
 def _due_words(due: Spans) -> str:
     return f"of them the next run computes what is due of {format_days(due)}" if due else "no run is due for them"
-
-
-def _is_covered(lacks: Spans, due: Spans) -> bool:
-    """Return True if the due time covers the missing time; ISO texts in UTC compare as their moments do."""
-    return all(any(start <= span[0] and span[1] <= end for start, end in due) for span in lacks)
 
 
 def _short_name(name: str | None) -> str:

@@ -7,8 +7,6 @@ from mergeplan.bot.records import ProdRecord, PullRecord
 
 @dataclass(frozen=True)
 class Shown:
-    """A pull request and prod, as they are shown."""
-
     record: PullRecord
     prod: ProdRecord
 

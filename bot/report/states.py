@@ -28,8 +28,6 @@ class CheckText:
 
 @dataclass(frozen=True)
 class StateRow:
-    """What a pull request shows in one state."""
-
     headline: Text
     status: Text  # the paragraph below the headline
     checks: Callable[[Shown], CheckText | None] = lambda _: None  # None: each shows what it knows of the plan
@@ -61,10 +59,6 @@ def _resolve_text(text: Text, pull_view: Shown) -> str:
 
 
 # --- checks ---
-
-
-def _planning_checks(_: Shown) -> CheckText:
-    return CheckText(PLANNING, "The result is shown here when the plan is made.", status="in_progress")
 
 
 def _waiting_checks(pull_view: Shown) -> CheckText:
@@ -106,10 +100,6 @@ def _make_blocker(sentence: str) -> Callable[[PullRecord], tuple[Problem, ...]]:
     return lambda _: (Problem(sentence),)
 
 
-def _failure_blockers(record: PullRecord) -> tuple[Problem, ...]:
-    return (Problem(f"{failure_title(record.outcome)}."),)
-
-
 def _stop_blockers(record: PullRecord) -> tuple[Problem, ...]:
     return (Problem("The plan was stopped." if record.environment.exists else "Its environment was deleted."),)
 
@@ -121,10 +111,6 @@ def _skip_blockers(record: PullRecord) -> tuple[Problem, ...]:
 # --- silence, and deployments of prod ---
 
 
-def _is_without_new_plan(record: PullRecord) -> bool:
-    return not (record.run.fresh and record.outcome and has_effect(record.outcome.plan))
-
-
 def _is_without_models(record: PullRecord) -> bool:
     return changes_nothing(record.outcome)
 
@@ -134,23 +120,15 @@ def _promotion_deployment(record: PullRecord) -> tuple[str, str] | None:
     return ("success", view_words(done)) if done else None
 
 
-def _failed_deployment(_: PullRecord) -> tuple[str, str]:
-    return "failure", "Prod was not changed."
-
-
-def _rollback_deployment(record: PullRecord) -> tuple[str, str] | None:
-    return ("inactive", record.reason) if record.deployment(PROD) else None
-
-
 # --- the table ---
 
 UNFINISHED = _make_blocker("The plan is not finished.")
 PLANNING_ROW = StateRow(
     texts.planning_headline,
     texts.planning_status,
-    checks=_planning_checks,
+    checks=lambda _: CheckText(PLANNING, "The result is shown here when the plan is made.", status="in_progress"),
     blockers=UNFINISHED,
-    is_silent=_is_without_new_plan,
+    is_silent=lambda record: not (record.run.fresh and record.outcome and has_effect(record.outcome.plan)),
 )
 HELD_MERGE = StateRow(texts.hold_headline, texts.hold_status, is_silent=_is_without_models)
 STATES: Mapping[PullState, StateRow] = {
@@ -176,18 +154,20 @@ STATES: Mapping[PullState, StateRow] = {
     PullState.FAILED: StateRow(
         texts.failure_headline,
         "> [!CAUTION]\n> **A merge would not change prod.** Push a fix, and it is planned again.",
-        blockers=_failure_blockers,
+        blockers=lambda record: (Problem(f"{failure_title(record.outcome)}."),),
     ),
     PullState.CANCELLED: StateRow(texts.stop_headline, texts.stop_status, checks=_stop_checks, blockers=_stop_blockers),
     PullState.MERGED: StateRow("🚚 Merged: promoting to prod", texts.merge_status, is_silent=_is_without_models),
     PullState.PROMOTED: StateRow(
         texts.promotion_headline, texts.end_status, is_silent=_is_without_models, deployment=_promotion_deployment
     ),
-    PullState.UNPROMOTED: StateRow("❌ Merged; prod is unchanged", texts.end_status, deployment=_failed_deployment),
+    PullState.UNPROMOTED: StateRow(
+        "❌ Merged; prod is unchanged", texts.end_status, deployment=lambda _: ("failure", "Prod was not changed.")
+    ),
     PullState.ROLLED_BACK: StateRow(
         "↩️ Rolled back: prod shows what it showed before this pull request",
         texts.end_status,
-        deployment=_rollback_deployment,
+        deployment=lambda record: ("inactive", record.reason) if record.deployment(PROD) else None,
     ),
     PullState.CLOSED: StateRow(
         texts.close_headline, texts.close_status, checks=_close_checks, is_silent=_is_without_models

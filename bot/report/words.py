@@ -245,10 +245,7 @@ def duration_words(outcome: PlannerOutcome) -> str:
 
 
 def cheaper_words(plan: PlanView) -> str:
-    """Return how many tables the category non-breaking would save; '' if it would save none.
-
-    `If a.b were non-breaking, 1 table instead of 14 would be computed.`
-    """
+    """Return `If a.b were non-breaking, 1 table instead of 14 would be computed.`; '' if it would save none."""
     edited = [model for model in plan.models if model.change == "direct" and model.category == "breaking"]
     todo = sum(bool(model.intervals) for model in plan.models)
     below = sum(bool(m.intervals) and m.category == "indirect_breaking" for m in plan.models)
@@ -312,10 +309,7 @@ def waiting_words(prod: ProdRecord) -> str:
 
 
 def unbuilt_words(prod: ProdRecord) -> str:
-    """Return why prod was never built, if only an edit fixes that; '' in other cases.
-
-    Every model of a plan is new then.
-    """
+    """Return why prod was never built, and every model is new, if only an edit fixes that; '' in other cases."""
     if prod.state is not Prod.FAILED or prod.revision or not (prod.outcome and prod.outcome.problems):
         return ""
     problems = prod.outcome.problems
@@ -343,10 +337,7 @@ def promotion_status(record: PullRecord) -> str:
 
 
 def view_words(promotion: PromotionRow) -> str:
-    """Return the sentence that counts the changed views.
-
-    `2 views re-pointed, 1 added, 5 unchanged.`
-    """
+    """Return the sentence `2 views re-pointed, 1 added, 5 unchanged`."""
     named = (
         (promotion.views.swapped, "re-pointed"),
         (promotion.views.added, "added"),

@@ -94,10 +94,7 @@ class _Door:
             return HTMLResponse(render_refusal("Not now", text), 503, dict(headers()))
 
     def _redirect_with_cookie(self, address: str, base: str, key: str) -> Response:
-        """Redirect to the page without the key in its address and store the key in a cookie.
-
-        The cookie is sent for this repository's pages only.
-        """
+        """Redirect to the page without the key in its address; store the key in a cookie of this repository's pages."""
         answer = RedirectResponse(address, HTTPStatus.SEE_OTHER, dict(headers()))
         secure, seconds = self._site.scheme == "https", max(1, end_of(key) - int(time.time()))
         path = f"{base}/"
@@ -123,16 +120,11 @@ class _Door:
 
 
 class _Page:
-    """The pages of one repository by their addresses."""
-
     def __init__(self, plans: KnownCatalogs, known: KnownCatalog, repository: str, frame: Frame) -> None:
         self._plans, self._known, self._repository, self._frame = plans, known, repository, frame
 
     def render(self, path: str, query: QueryParams) -> str:
-        """Return the page at an address.
-
-        Raise RequestError if it does not exist and ValidationError if the query is wrong.
-        """
+        """Return the page at an address; raise RequestError if there is none, ValidationError if the query is wrong."""
         first, _, subpath = path.partition("/")
         pages: Mapping[str, Callable[[QueryParams], str]] = {
             "": self._render_listing,
@@ -144,7 +136,10 @@ class _Page:
         if first == "models" and subpath in self._known.pages.catalog.models:
             return self._render_model(subpath)
         if first == "plans" and PULL.fullmatch(subpath):
-            return self._render_plan(int(subpath))
+            number = int(subpath)
+            record = self._find_pull(str(number))
+            shown = shown_plan(record, self._plans.progress(self._repository, number))
+            return plan_page(self._known.pages.catalog, self._link_frame(), shown)
         if subpath or first not in pages:
             raise _Nowhere
         return pages[first](query)
@@ -184,11 +179,6 @@ class _Page:
         catalog = self._known.pages.catalog
         return render("plans.html", self._link_frame(), here="Plans", plans=rows, jobs=(), catalog=catalog)
 
-    def _render_plan(self, number: int) -> str:
-        record = self._find_pull(str(number))
-        shown = shown_plan(record, self._plans.progress(self._repository, number))
-        return plan_page(self._known.pages.catalog, self._link_frame(), shown)
-
     def _find_pull(self, text: str) -> PullRecord:
         number = int(text) if PULL.fullmatch(text) else 0
         record = self._plans.pull(self._repository, number) if number else None
@@ -197,7 +187,6 @@ class _Page:
         return record
 
     def _link_frame(self) -> Frame:
-        """Return the frame with links from each environment of a pull request to its plan."""
         numbers = {
             plan.record.environment.name: plan.record.number for plan in self._plans.list_plans(self._repository)
         }

@@ -27,8 +27,6 @@ OLDEST = 3_600.0  # seconds: who reads an older catalog has it read again, for w
 
 @dataclass(frozen=True)
 class KnownCatalog:
-    """A catalog, prepared, and what a reader must know of it."""
-
     mark: CatalogMark
     pages: CatalogPages
     notice: str = ""
@@ -45,10 +43,7 @@ class KnownCatalogs:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, repository: str) -> KnownCatalog | None:
-        """Return the last catalog that was read of a repository's prod; None if there is none.
-
-        Request a new one if it is missing or old.
-        """
+        """Return the catalog that was last read of a repository's prod, or None; request a missing or old one anew."""
         mark, prod_mark = self.context.inbox.catalogs.mark(repository), catalog_mark(self.prod(repository))
         if prod_mark and (mark.mark != prod_mark or time.time() - mark.made_at > OLDEST):
             self._request_catalog(repository)

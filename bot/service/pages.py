@@ -22,7 +22,6 @@ EXPIRED = "This link has expired", "Re-run the check, or comment /plan: the new 
 
 
 def page_handler(context: BotContext) -> Callable[[Request], Response]:
-    """Return the endpoint that serves the pages of pull requests."""
     links, secrets = links_of(context.settings), context.settings.secrets()
     hidden = (*secrets, *map(escape, secrets))
 

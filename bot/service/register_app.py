@@ -36,8 +36,6 @@ EXCHANGE_SECONDS = 30
 
 @dataclass(frozen=True)
 class Registration:
-    """The App to register, and the files for what GitHub returns."""
-
     name: str
     webhook_url: str
     api_url: str
@@ -51,10 +49,7 @@ class Registration:
 
 
 def register_app(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
-    """Serve the page until GitHub has sent the code and the App is stored on disk.
-
-    Raise RequestError if this does not happen in time.
-    """
+    """Serve the page until GitHub sent the code and the App is stored on disk; raise RequestError if it never is."""
     for file in (registration.key_file, registration.variables_file):
         if file.exists():
             raise RequestError(f"`{file}` exists.", hint="Move it away, or name another: a key is never written over.")
@@ -161,18 +156,14 @@ def exchange_code(registration: Registration, code: str) -> Registered:
             file.unlink(missing_ok=True)
         raise
     registration.key_file.write_text(app.key)
-    registration.variables_file.write_text(format_variables(app, registration))
-    return app
-
-
-def format_variables(app: Registered, registration: Registration) -> str:
     settings = {
         "MERGEPLAN_GITHUB_APP_ID": str(app.app_id),
         "MERGEPLAN_GITHUB_PRIVATE_KEY_PATH": str(registration.key_file.resolve()),
         "MERGEPLAN_WEBHOOK_SECRET": app.webhook_secret,
         **({"MERGEPLAN_GITHUB_API_URL": registration.api_url} if registration.api_url else {}),
     }
-    return "".join(f"{name}={value}\n" for name, value in settings.items())
+    registration.variables_file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    return app
 
 
 def _convert_code(registration: Registration, code: str) -> Mapping[str, Any]:

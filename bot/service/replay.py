@@ -31,18 +31,13 @@ SEND_SECONDS = 30
 
 @dataclass(frozen=True)
 class Stored:
-    """A stored delivery: GitHub's name of the event, and its payload."""
-
     guid: str
     name: str
     payload: Mapping[str, Any]
 
 
 def read_stored(path: Path, name: str, guid: str) -> Stored:
-    """Read a file with a payload, or with a delivery as GitHub's list of deliveries gives it.
-
-    Raise RequestError for any other file.
-    """
+    """Read a file with a payload, or a delivery from GitHub's list of deliveries; raise RequestError for any other."""
     try:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

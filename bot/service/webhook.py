@@ -102,10 +102,7 @@ def _text_response(text: str, status: int) -> Response:
 
 
 class BodyRoom:
-    """The memory for bodies whose senders are not known yet: what is not small shares one budget.
-
-    All methods run in the server's one loop.
-    """
+    """The budget of memory for large bodies whose senders are not known yet; all methods run in the server's loop."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

@@ -56,8 +56,6 @@ EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what 
 
 
 class Worker:
-    """The threads of one process: jobs, eyes, the timer and the renewal of claims."""
-
     def __init__(self, context: BotContext) -> None:
         self.context = context
         self._news = threading.Event()
@@ -74,7 +72,6 @@ class Worker:
 
     @property
     def has_work(self) -> bool:
-        """True while a thread works on a job."""
         return bool(self._held)
 
     def start(self) -> None:
@@ -112,10 +109,7 @@ class Worker:
                 log.info("jobs_recovered", worker=owner)
 
     def retry(self, *, passing: bool = False) -> None:
-        """Retry a first build of prod that failed, because its operator may have fixed the cause.
-
-        With `passing`, leave out the failures that only a new commit fixes.
-        """
+        """Retry a first build of prod that failed; with `passing`, not if only a new commit can mend it."""
         for repository in self.context.inbox.queue.repositories():
             prod = self.context.inbox.prods.get(repository)
             if prod.state is Prod.FAILED and not prod.revision and (prod.again_at or not passing):
@@ -272,10 +266,7 @@ class Worker:
             self.context.look.wait(self.context.settings.sweep_seconds)
 
     def _run_safely(self, job: Callable[[], T]) -> T | None:
-        """Run a job and log its failure, so that the thread survives.
-
-        Pause after a failure, so that a lasting one is no busy loop.
-        """
+        """Run a job and log its failure, so that the thread survives; pause then, lest a lasting one is a busy loop."""
         try:
             return job()
         except Exception as error:

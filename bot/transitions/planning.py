@@ -1,7 +1,5 @@
 """Transitions of planning: from a new head to the end of its run. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -14,8 +12,6 @@ Transition = Callable[[PullRecord], PullRecord]
 
 @dataclass(frozen=True)
 class PlanningStart:
-    """A run that begins: of which head, and for which environment."""
-
     head: str
     run_id: str
     reason: str
@@ -178,8 +174,3 @@ def note_moved_sources(record: PullRecord, tables: Iterable[str] = (), at: str =
 def cancel_planning(record: PullRecord, reason: str) -> PullRecord:
     wishes = replace(record.wishes, again=False)
     return replace(report_progress(record, ""), state=PullState.CANCELLED, reason=reason, wishes=wishes)
-
-
-def clear_comment_digest(record: PullRecord) -> PullRecord:
-    """Have the plan comment written again."""
-    return replace(record, comment=replace(record.comment, digest=""))

@@ -8,8 +8,6 @@ from mergeplan.bot.records import Prod, ProdRecord
 
 @dataclass(frozen=True)
 class ProdCommit:
-    """A commit that prod shows: of which branch and of which project."""
-
     branch: str
     folder: str
     commit: str

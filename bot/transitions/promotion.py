@@ -120,7 +120,3 @@ def refuse_rollback(record: PullRecord, reason: str) -> PullRecord:
 
 def conclude_rollback(record: PullRecord, reason: str, reversal: Reversal) -> PullRecord:
     return replace(record, state=PullState.ROLLED_BACK, reason=reason, rollback=PullRollback(reversal=reversal))
-
-
-def set_reversal(record: PullRecord, reversal: Reversal) -> PullRecord:
-    return replace(record, rollback=replace(record.rollback, reversal=reversal))

@@ -28,7 +28,6 @@ def approve_cost(record: PullRecord, cost: tuple[int, float], head: str) -> Pull
 
 
 def allow_destructive(record: PullRecord, models: tuple[str, ...], head: str) -> PullRecord:
-    """Allow the plan of a head to drop columns of these models."""
     return request_plan(replace(record, permits=replace(record.permits, destructive=models, destructive_head=head)))
 
 

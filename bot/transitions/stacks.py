@@ -1,15 +1,10 @@
 """Transitions of the place of a pull request in a stack. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from mergeplan.bot.pull_parts import NO_LAYERS, LayerChange
+from mergeplan.bot.pull_parts import NO_LAYERS
 from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.bot.transitions.environments import end_work
-
-
-def set_place(record: PullRecord, below: int, line: tuple[int, ...]) -> PullRecord:
-    return replace(record, stack=replace(record.stack, below=below, line=line))
 
 
 def add_above(record: PullRecord, number: int) -> PullRecord:
@@ -20,14 +15,6 @@ def add_above(record: PullRecord, number: int) -> PullRecord:
 def remove_above(record: PullRecord, number: int) -> PullRecord:
     above = tuple(other for other in record.stack.above if other != number)
     return replace(record, stack=replace(record.stack, above=above))
-
-
-def set_layer_changes(record: PullRecord, changes: Sequence[LayerChange]) -> PullRecord:
-    return replace(record, stack=replace(record.stack, changes=tuple(changes)))
-
-
-def set_layer_rows(record: PullRecord, lines: str) -> PullRecord:
-    return replace(record, stack=replace(record.stack, rows=lines))
 
 
 def leave_stack(record: PullRecord, base_ref: str, reason: str, keep_until: float) -> PullRecord:

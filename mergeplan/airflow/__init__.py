@@ -23,7 +23,6 @@ else:
     __all__ = sorted(name for names in HOMES.values() for name in names)
 
     def __getattr__(name: str) -> object:
-        """Import a name from the module that defines it."""
         from mergeplan.lazy_names import import_name
 
         return import_name(__name__, HOMES, name)

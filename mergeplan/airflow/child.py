@@ -138,7 +138,6 @@ def describe_line(event: Mapping[str, Any]) -> str:
 
 
 def _describe_error(event: Mapping[str, Any]) -> str:
-    """Return an error with its file, line and hint."""
     line = f":{event['line']}" if event.get("line") else ""
     place = f"{event['path']}{line}: " if event.get("path") else ""
     return f"{place}{event.get('message', '')} {event.get('hint', '')}".strip()

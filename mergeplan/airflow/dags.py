@@ -173,8 +173,6 @@ def _build(graph: ScheduleGraph, place: Place, settings: ModelTasks, schedule_fi
 
 @dataclass(frozen=True)
 class TaskMaker:
-    """Makes the tasks of models."""
-
     graph: ScheduleGraph
     place: Place
     settings: ModelTasks

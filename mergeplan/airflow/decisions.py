@@ -12,8 +12,6 @@ LOST_SECONDS = 600.0  # without a sign of life: longer than a worker takes to st
 
 
 class Step(StrEnum):
-    """What the task of a model does next."""
-
     WAIT = "wait"
     SUCCEED = "succeed"  # its intervals were computed
     NOTHING_DUE = "nothing due"

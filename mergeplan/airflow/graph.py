@@ -37,8 +37,6 @@ class ScheduleError(ValueError):
 
 @dataclass(frozen=True)
 class ScheduledModel:
-    """A model of a schedule."""
-
     name: str
     kind: str
     computed: bool  # a run fills its table
@@ -94,7 +92,9 @@ class ScheduleGraph:
         first = min(due, key=lambda m: UNITS.index(m.interval_unit) if m.interval_unit in UNITS else len(UNITS))
         zone = first.time_zone or "UTC"
         zone_crons = {_plain_cron(model.cron) for model in due if (model.time_zone or "UTC") == zone}
-        hourly = {_hourly(_plain_cron(model.cron)) for model in due if (model.time_zone or "UTC") != zone}
+        hourly = {
+            f"{_plain_cron(model.cron).split()[0]} * * * *" for model in due if (model.time_zone or "UTC") != zone
+        }
         if len(zone_crons | hourly) <= MOST_CRONS:
             return zone, tuple(sorted(zone_crons | hourly))
         minutes = {minute for cron in zone_crons | hourly for minute in cron.split()[0].split(",")}
@@ -103,10 +103,6 @@ class ScheduleGraph:
 
 def _plain_cron(cron: str) -> str:
     return NAMED_CRONS.get(cron.lower(), cron)
-
-
-def _hourly(cron: str) -> str:
-    return f"{cron.split()[0]} * * * *"
 
 
 def read_graph(path: str | Path) -> ScheduleGraph:

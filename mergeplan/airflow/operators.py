@@ -210,7 +210,12 @@ class ModelOperator(MergeplanOperator):
         options, at = [], self.execution_time
         if decision.step is Step.RESTATE:
             options = [part for model in decision.models for part in ("--restate-model", model.name)]
-            at = self._latest(latest)
+            # the latest run's moment, lest a FULL table goes back
+            at = (
+                self.execution_time
+                if not self.execution_time or latest is None
+                else max(latest, datetime.fromisoformat(self.execution_time)).isoformat()
+            )
         self.run_due(
             state_url, run_id, *options, execution_time=at, go_on=lambda: next_step().step is decision.step
         )  # fmt: skip
@@ -225,15 +230,6 @@ class ModelOperator(MergeplanOperator):
             context["outlet_events"][asset].extra = {**data, "revision": decision.revision}
         return present(rows.values(), len(self.models))
 
-    def _latest(self, latest: datetime | None) -> str:
-        """Return the moment as of which intervals are computed again.
-
-        It is no earlier than that of any run, lest a FULL table goes back.
-        """
-        if not self.execution_time or latest is None:
-            return self.execution_time
-        return max(latest, datetime.fromisoformat(self.execution_time)).isoformat()
-
 
 class FollowOperator(MergeplanOperator):
     """Write the schedule file again when a promotion has changed the environment."""
@@ -243,7 +239,6 @@ class FollowOperator(MergeplanOperator):
         self.place, self.schedule_file = place, schedule_file
 
     def execute(self, context: Any) -> None:
-        """Follow the environment."""
         follow_environment(self, state_url_of(self.place))
 
 

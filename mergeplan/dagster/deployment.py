@@ -28,8 +28,6 @@ class ModelLineage(Data):
 
 
 class Deployment(Data):
-    """An environment as its state has it."""
-
     schedule: Schedule = Field(description="the models, parents first")
     held: dict[str, Spans] = Field(default={}, description="a model -> the time that its table holds")
     lineage: dict[str, ModelLineage] = Field(default={}, description="a model -> its lineage; empty: not asked for")

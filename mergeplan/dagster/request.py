@@ -34,7 +34,6 @@ class Request:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments of `mergeplan`."""
         if self.restates:
             selectors = [part for name in self.models for part in ("--restate-model", name)]
             flags = ("--auto-apply", "--no-diff", "--skip-tests", "--skip-linter")

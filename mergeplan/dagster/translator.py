@@ -140,7 +140,9 @@ class MergeplanTranslator:
     def _lineage(self, lineage: ModelLineage) -> Mapping[str, Any]:
         deps = {
             column: [
-                dg.TableColumnDep(self.get_asset_key(end.model), end.column) for end in ends if _is_column(end.column)
+                dg.TableColumnDep(self.get_asset_key(end.model), end.column)
+                for end in ends
+                if end.column is not None and end.column != "*"
             ]
             for column, ends in lineage.columns.items()
         }
@@ -166,7 +168,3 @@ def asset_models(deployment: Deployment) -> tuple[ScheduledModel, ...]:
 def is_view(model: ScheduledModel) -> bool:
     """Return True if its rows are always those of its query."""
     return Kind(model.kind).is_view
-
-
-def _is_column(name: str | None) -> bool:
-    return name is not None and name != "*"

@@ -68,10 +68,7 @@ def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
 
 
 def _find_plan_view(context: ApiContext, plan_id: str) -> PlanView:
-    """Return the plan as it comes out now; if that needs Spark, as the job that made it recorded it.
-
-    The job that applies a plan makes it again, and applies no other.
-    """
+    """Return the plan as it is now; if that needs Spark, as recorded: the job that applies it makes it again."""
     with context.reader.open() as work:
         try:
             return plan_view(rebuild_plan(work, plan_id)[0], {})

@@ -1,7 +1,5 @@
 """The tools that start jobs, and read them: a job is a separate `mergeplan` process with a journal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, TypeVar
 

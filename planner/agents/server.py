@@ -101,10 +101,7 @@ def _find_principal(context: Context[Any, Any]) -> Principal | None:
 
 
 def _wrap_tool(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], caller_of: CallerOf) -> Callable[..., Any]:
-    """Return the tool as the SDK calls it.
-
-    The caller is known, a person confirms the call if the policy requires that, and errors become text.
-    """
+    """Return the tool for the SDK: it knows the caller, a person confirms if the policy says so, errors become text."""
 
     async def answer(context: Context[Any, Any], **arguments: Any) -> Any:
         caller = caller_of(context)
@@ -114,7 +111,9 @@ def _wrap_tool(calls: Calls, name: str, tool: Callable[..., dict[str, Any]], cal
             answered: Answer | None = None
             if calls.decide(caller, name) is Decision.ASK:
                 question = await anyio.to_thread.run_sync(partial(calls.make_question, caller, name, arguments))
-                response = await _ask_person(context, question, _approval_digest(caller, name, arguments, question))
+                # an approval counts for no other caller, call or question
+                text = json.dumps([caller.name, name, arguments, question], sort_keys=True, default=str)
+                response = await _ask_person(context, question, hashlib.sha256(text.encode()).hexdigest())
                 if isinstance(response, InputRequiredResult):
                     return response
                 answered = response
@@ -155,12 +154,6 @@ def _can_ask(capabilities: ClientCapabilities | None) -> bool:
     """Return True if the client shows forms; one that only opens addresses does not."""
     elicitation = capabilities.elicitation if capabilities else None
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
-
-
-def _approval_digest(caller: Principal, name: str, arguments: Mapping[str, Any], question: str) -> str:
-    """Return a digest of what is approved: an approval counts for no other caller, call or question."""
-    text = json.dumps([caller.name, name, arguments, question], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def open_toolbox(

@@ -1,7 +1,5 @@
 """The tools: questions about a project, with answers in the published contract. None starts Spark or writes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass

@@ -76,10 +76,7 @@ class Access:
         return best
 
     def knows_host(self, header: str) -> bool:
-        """Return True if a `Host` header names this server.
-
-        Without tokens, a name that leads here by DNS does not count.
-        """
+        """Return True if a `Host` header names this server; without tokens, not for a name that leads here by DNS."""
         return bool(self.tokens) or host_name(header) in {*LOCAL_NAMES, host_name(self.host)}
 
 

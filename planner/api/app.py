@@ -70,10 +70,7 @@ def make_api(context: ApiContext | None = None) -> FastAPI:
 
 @cache
 def _build_routes() -> tuple[BaseRoute, ...]:
-    """Return the routes below `/api/v1`, built once in a process.
-
-    FastAPI builds what an application includes again for each one.
-    """
+    """Return the routes below `/api/v1`, built once in a process: FastAPI builds included ones for each application."""
     every, responses = APIRouter(), problem_responses(401, 403, 409, 421, 422, 503)
     for router in ROUTERS:
         every.include_router(router, prefix=PREFIX, responses=responses, dependencies=[Security(BEARER)])

@@ -1,7 +1,4 @@
-"""What every request passes first: the host, the origin, the token and the size of its body.
-
-It is no middleware of the framework's: an event stream must pass without being gathered.
-"""
+"""The first checks of a request, of host, origin, token and size: no middleware, which would gather event streams."""
 
 import asyncio
 from http import HTTPStatus

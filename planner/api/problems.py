@@ -1,7 +1,6 @@
 """Errors as problem details (RFC 9457): one sentence with the thing and what to do, never a trace."""
 
 import logging
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -66,10 +65,7 @@ class Conflict(ApiError):
 
 
 def problem_of(error: MergeplanError) -> Problem:
-    """Return an expected error as a problem.
-
-    The status is 422 for a wrong request and 409 for what the project or its state do not allow now.
-    """
+    """Return an expected error as a problem: 422 for a wrong request, 409 for what the state does not allow now."""
     status = error.status if isinstance(error, ApiError) else _error_status(error)
     several = error.errors if isinstance(error, ProjectErrors) else (error,)
     located = any(one.place for one in several)
@@ -130,7 +126,8 @@ async def _answer_error(_: Request, error: Exception) -> JSONResponse:
 async def _answer_invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     details = tuple(
-        ProblemDetail(message=str(one["msg"]), at=_format_location(one.get("loc", ()))) for one in error.errors()[:20]
+        ProblemDetail(message=str(one["msg"]), at=".".join(str(part) for part in one.get("loc", ())))
+        for one in error.errors()[:20]
     )
     first = f"`{details[0].at}`: {details[0].message.rstrip('.')}." if details else "The request is invalid."
     return answer_problem(problem(_UNPROCESSABLE, first).model_copy(update={"kind": "RequestError", "errors": details}))
@@ -147,7 +144,3 @@ async def _answer_defect(request: Request, error: Exception) -> JSONResponse:
     log.error("request failed: %s", request.url.path, exc_info=error)
     detail = f"Internal error in mergeplan: {type(error).__name__}. The server's log has more."
     return answer_problem(problem(HTTPStatus.INTERNAL_SERVER_ERROR, detail))
-
-
-def _format_location(loc: Sequence[object]) -> str:
-    return ".".join(str(part) for part in loc)

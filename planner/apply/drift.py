@@ -29,8 +29,6 @@ RESTORED = "If the state is a restored copy, leave it and plan again. If somebod
 
 
 class DriftKind(StrEnum):
-    """The kind of difference of a view or a table."""
-
     VIEW_GONE = "view_gone"
     VIEW_MOVED = "view_moved"  # it reads something else
     OTHER_VERSION = "other_version"  # it reads a version of the model's table that the state does not know
@@ -41,8 +39,6 @@ class DriftKind(StrEnum):
 
 @dataclass(frozen=True)
 class Drift:
-    """A view or a physical table of an environment that differs from the state."""
-
     environment: str
     model: str
     name: str
@@ -57,7 +53,6 @@ class Drift:
 
     @property
     def fact(self) -> str:
-        """The difference, as a sentence."""
         return self._fact_and_remedy[0]
 
     @property
@@ -165,10 +160,7 @@ def forget_lost_tables(drift: Iterable[Drift], store: StateStore) -> frozenset[s
 def mend_views(
     environment: Environment, drift: Iterable[Drift], store: StateStore, engine: Engine, lease: Lease
 ) -> None:
-    """Restore the views that are gone; raise QueryError if Spark refuses one.
-
-    The view of a model whose table is gone stays as it is.
-    """
+    """Restore the views that are gone, if their tables are there; raise QueryError if Spark refuses one."""
     views, columns = environment.views_by_name, {name: table.columns for name, table in store.tables.all().items()}
     for difference in drift:
         view = views.get(difference.name)

@@ -1,7 +1,5 @@
 """Events of an apply as data, for any listener that shows its progress."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,8 +13,6 @@ class Event:
 
 
 class Stage(StrEnum):
-    """The stages of applying a plan, in order."""
-
     CREATE = "create"
     BACKFILL = "backfill"
     COMPARE = "compare"
@@ -103,8 +99,6 @@ class EnvironmentTouched(Event):
 
 @dataclass(frozen=True)
 class ModelStarted(Event):
-    """A model's batches begin."""
-
     model: str
     batches: int
 
@@ -131,8 +125,6 @@ class BatchDone(Event):
 
 @dataclass(frozen=True)
 class AuditRan(Event):
-    """An audit checked what was just written."""
-
     model: str
     result: AuditResult
 
@@ -189,16 +181,12 @@ class ModelLate(Event):
 
 @dataclass(frozen=True)
 class ViewSwapped(Event):
-    """A view shows its new table."""
-
     view: str
     table: str
 
 
 @dataclass(frozen=True)
 class ViewDropped(Event):
-    """A view is gone."""
-
     view: str
 
 
@@ -263,8 +251,6 @@ class EnvironmentAwaited(Event):
 
 @dataclass(frozen=True)
 class TableDropped(Event):
-    """The janitor dropped a physical table."""
-
     table: str
 
 

@@ -4,7 +4,7 @@ Each step is recorded when it is done, so that the next apply of the same plan c
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,13 +15,12 @@ from mergeplan.planner.apply.audits.standalone_audits import ask_standalone, for
 from mergeplan.planner.apply.backfill.backfill import fill_tables
 from mergeplan.planner.apply.backfill.before_after_all import run_statements, statements_around
 from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
-from mergeplan.planner.apply.backfill.compare_tables import compare_tables
 from mergeplan.planner.apply.backfill.create_tables import create_tables
 from mergeplan.planner.apply.backfill.work import Filled
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import Compared, Emit, Event, Stage, StageSkipped, StageStarted
 from mergeplan.planner.apply.outcome import Outcome
-from mergeplan.planner.apply.physical_tables import table_lease
+from mergeplan.planner.apply.physical_tables import physical_table, table_lease
 from mergeplan.planner.apply.promotion.own_views import check_unoccupied
 from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.apply.promotion.recovery import check_not_stuck, recover_promotions
@@ -33,11 +32,14 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.plan.stages import BackfillStage, CompareStage, CreateStage, build_stages
 from mergeplan.planner.project.loader import Project
+from mergeplan.planner.snapshot.content_hash import ColumnSet
+from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.promotions import SwapOptions
 from mergeplan.planner.state.store import StateStore
 
 THREADS = 4  # dry runs, and then creations, at once; more where more models are computed at once
+WAIT = 60.0  # seconds to wait for the writer of the table
 
 
 @dataclass(frozen=True)
@@ -133,10 +135,7 @@ def _record_empty_tables(stage: BackfillStage, context: ApplyContext) -> None:
 
 
 def _compare_tables(stage: CompareStage, plan: Plan, replan: Callable[[], Plan], context: ApplyContext) -> Plan:
-    """Compare tables, and return the plan that is made again with the results.
-
-    Raise PlanMoved if it has blockers, or changes a model that the plan before did not.
-    """
+    """Compare tables, and return the plan with the results; raise PlanMoved if it has blockers or further changes."""
     context.emit(StageStarted(Stage.COMPARE, len(stage.comparisons)))
     compare_tables(stage.comparisons, context.engine, context.store, context.holder)
     new_plan = replan()
@@ -198,3 +197,28 @@ def _one_at_a_time(emit: Emit) -> Emit:
             emit(event)
 
     return emit_one
+
+
+def compare_tables(comparisons: Iterable[Comparison], engine: Engine, store: StateStore, holder: str) -> None:
+    """Hash the contents of the compared tables, each once for all its column sets, and store the results.
+
+    A table is hashed under its lease: raise LeaseHeld if another process writes it for too long. Raise QueryError or
+    Cancelled. A table over another table's files is left out, because others may write those: its readers are computed.
+    """
+    columns_by_table: dict[str, tuple[Snapshot, set[ColumnSet]]] = {}
+    for comparison in comparisons:
+        for snapshot in (comparison.old, comparison.new):
+            columns_by_table.setdefault(snapshot.table, (snapshot, set()))[1].add(comparison.columns)
+    for name, (snapshot, sets) in sorted(columns_by_table.items()):
+        recorded_table = store.tables.get(name)
+        # No results are stored for a table over others' files.
+        if recorded_table is None or recorded_table.garbage or recorded_table.reads:
+            continue
+        with store.leases.hold(table_lease(name), holder, wait=WAIT) as lease:
+            table = physical_table(snapshot, recorded_table.columns)
+            unknown = sorted(sets)
+            if not snapshot.kind.is_by_time:
+                store.contents.record(name, engine.tables.contents(table, unknown), lease=lease)
+                continue
+            for interval in store.intervals.load_timelines([name])[name]:
+                store.contents.record(name, engine.tables.contents(table, unknown, interval), lease=lease)

@@ -19,25 +19,18 @@ from mergeplan.planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class Kept:
-    """A table whose old versions stay, with the reason as a clause."""
-
     table: str
     reason: str
 
 
 @dataclass(frozen=True)
 class OldVersions:
-    """The tables whose old versions are removed, and those whose versions stay."""
-
     removed: tuple[str, ...] = ()
     kept: tuple[Kept, ...] = ()
 
 
 def find_old_versions(store: StateStore) -> OldVersions:
-    """Return the tables whose old versions `remove_old_versions` would remove now, as far as the state tells.
-
-    Only Spark knows what a table's last merge needs.
-    """
+    """Return the tables whose old versions may be removed now, by the state: Spark alone knows a last merge's needs."""
     shown = [snapshot for environment in store.environments.all() for snapshot in environment.snapshots.values()]
     return select_old_versions(shown, store.tables.all(), physical_views(store.snapshots.all()))
 
@@ -90,10 +83,7 @@ def select_old_versions(
 
 
 def reason_to_keep(name: str, known_tables: Mapping[str, PhysicalTable], views: Collection[str]) -> str:
-    """Return why all versions of a table stay; '' if they need not.
-
-    A reader that is not known to be a view counts as a clone.
-    """
+    """Return why all versions of a table stay, '' if they need not; a reader that may be no view counts as a clone."""
     table = known_tables.get(name)
     if table is None or table.garbage or not table.columns:
         return "it is not in the state, or about to be dropped"

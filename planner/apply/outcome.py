@@ -1,7 +1,5 @@
 """The result of applying a plan."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.planner.apply.backfill.work import Failure, Filled
@@ -24,7 +22,6 @@ class Outcome:
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The models that could not be computed."""
         return self.filled.failures
 
     def raise_failure(self) -> None:

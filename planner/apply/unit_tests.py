@@ -37,7 +37,12 @@ _SCRATCH = re.compile(r"t(\d+)_[0-9a-f]{12}")
 def run_unit_tests(engine: Engine, project: Project, tests: Sequence[UnitTest]) -> tuple[TestResult, ...]:
     for catalog in sorted({parts_of(test.model)[0] for test in tests if test.table is not None}):
         with suppress(QueryError):  # another user's table: it stays
-            _drop_leftovers(engine, catalog)
+            # tables of processes that were killed
+            schema = f"{catalog}.{SCHEMA}" if catalog else SCHEMA
+            for name in engine.catalog.objects(schema):
+                match = _SCRATCH.fullmatch(name)
+                if match and time.time() - int(match[1]) > LEFTOVER:
+                    engine.tables.drop(f"{schema}.{name}")
     try:
         return check_tests(engine, project, tests, partial(load_table, engine, project))
     finally:
@@ -125,11 +130,3 @@ def _write_previous_rows(engine: Engine, table: Table, load: TestLoad) -> None:
         engine.tables.replace_partitions(table, rows, others=True)
     else:
         engine.tables.replace(table, rows)
-
-
-def _drop_leftovers(engine: Engine, catalog: str) -> None:  # of processes that were killed
-    schema = f"{catalog}.{SCHEMA}" if catalog else SCHEMA
-    for name in engine.catalog.objects(schema):
-        match = _SCRATCH.fullmatch(name)
-        if match and time.time() - int(match[1]) > LEFTOVER:
-            engine.tables.drop(f"{schema}.{name}")

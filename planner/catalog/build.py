@@ -26,8 +26,6 @@ from mergeplan.planner.snapshot.environment import Environment
 
 @dataclass(frozen=True)
 class CatalogSources:
-    """The sources of a catalog, at one moment."""
-
     project: Project
     environment: Environment
     loaded: Loaded
@@ -61,8 +59,6 @@ def build_catalog(sources: CatalogSources) -> catalog.Catalog:
 
 
 class Neighbours:
-    """What goes into each column, and where each column goes."""
-
     def __init__(self, lineage: Mapping[str, Followed]) -> None:
         self.made_from: dict[Node, dict[Node, None]] = {}
         self.read_by: dict[Node, dict[Node, None]] = {}

@@ -1,7 +1,5 @@
 """The catalog as data: each model with its columns, their lineage, its queries, and the table that prod shows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -56,8 +54,6 @@ class CatalogAudit:
 
 @dataclass(frozen=True)
 class CatalogTest:
-    """A unit test of a model."""
-
     name: str
     place: Place
     description: str = ""

@@ -57,10 +57,7 @@ def time_question(model: Model, columns: tuple[Column, ...], table: str) -> str:
 
 
 def key_question(model: Model, table: str) -> str:
-    """Return the SELECT of the number of keys that are NULL or occur in several current rows.
-
-    Return '' for a model without keys, or with several rows for one.
-    """
+    """Return the SELECT of the number of keys that are NULL or repeated; '' for a model without, or of several rows."""
     if not model.by_key.unique_key or model.by_key.delete_insert:
         return ""
     keys = ", ".join(map(key_sql, model.by_key.unique_key))

@@ -74,10 +74,7 @@ def is_blocking(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
 def audit_query(
     model: Model, call: AuditCall, table: str, interval: Interval | None, options: AuditContext = NO_OPTIONS
 ) -> str:
-    """Return the SELECT of failing rows in Spark SQL; for a time-range model those of the interval.
-
-    Raise ProjectError at the model for a wrong call.
-    """
+    """Return the SELECT of failing rows, of the interval for a time range; raise ProjectError for a wrong call."""
     return _render_query(_bind_audit(model, call, options), model, table, interval, options)
 
 
@@ -92,10 +89,7 @@ def _render_query(audit: BoundAudit, model: Model, table: str, interval: Interva
 
 
 def read_by_audits(model: Model, audits: Mapping[str, Audit]) -> frozenset[str]:
-    """Return the tables besides its own that the project's audits of a model read.
-
-    A wrong call fails only when it runs.
-    """
+    """Return the tables besides its own that the audits of a model read; a wrong call fails only when it runs."""
     tables: set[str] = set()
     for call in model.checks.audits:
         if call.name in audits and is_enabled(call, audits):

@@ -29,10 +29,7 @@ class NotUnderstood(Exception):
 
 @dataclass(frozen=True)
 class Operator:
-    """A step of a plan, and the inputs of its rows.
-
-    `name` is as in `Scan parquet shop.orders`, and `text` is its block of details.
-    """
+    """A step of a plan, such as `Scan parquet shop.orders`, with its block of details and the inputs of its rows."""
 
     id: int
     name: str
@@ -111,8 +108,6 @@ def _split_titles(title: re.Pattern[str], text: str) -> list[tuple[str, str]]:
 
 @dataclass
 class _Open:
-    """An operator whose inputs are still being read."""
-
     id: int
     name: str
     inputs: list[_Open] = field(default_factory=list)

@@ -24,10 +24,7 @@ def is_clock_call(node: exp.Expr) -> bool:
 
 
 def frozen_text(text: str) -> str:
-    """Return the text with `@execution_date` and `@execution_dt` for each clock function.
-
-    Return '' if the tokens alone do not identify these.
-    """
+    """Return the text with `@execution_date` and `@execution_dt` for clock functions; '' if tokens do not tell them."""
     tokens = tokenize(SourceText("", text, "spark"))
     out, last, count, plain_count = "", 0, 0, 0
     for index, token in enumerate(tokens):

@@ -23,8 +23,6 @@ class FreshnessStatus(StrEnum):
 
 
 class Measure(StrEnum):
-    """The way in which the newest moment of a table is found."""
-
     ROWS = "rows"  # by `loaded_at`
     INTERVALS = "intervals"  # the end of what runs have filled
     LAST_WRITE = "last write"  # the last commit with rows, or the newest file

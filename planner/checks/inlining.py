@@ -12,10 +12,7 @@ UNTYPED = "void"  # of a column that is NULL in each row and whose type nobody k
 
 
 def render_rows(types: Mapping[str, str], rows: Sequence[Mapping[str, object]]) -> str:
-    """Return rows of YAML as a Spark query: each cell cast to its column's type, a missing one NULL.
-
-    No rows become a query without rows.
-    """
+    """Return rows of YAML, perhaps none, as a Spark query: cells cast to their column's type, a missing one NULL."""
     cells = ", ".join("(" + ", ".join(_text_cell(row.get(name)) for name in types) + ")" for row in (rows or ({},)))
     texts = ", ".join(f"`#{index}`" for index in range(len(types)))
     casts = (_cast_sql(f"`#{index}`", kind) for index, kind in enumerate(types.values()))

@@ -1,7 +1,4 @@
-"""The linter: rules for how models are written, and the places of violations. It does not start Spark.
-
-An uncertain rule reports nothing, because a violation may stop a plan.
-"""
+"""The linter's rules and the places of violations, without Spark; in doubt a rule is silent: it may stop a plan."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -62,8 +59,6 @@ Found = Iterator[tuple[str, Located]]
 
 @dataclass(frozen=True)
 class LintedProject:
-    """The project as the rules see it."""
-
     project: Project
     memory: ShapeMemory = NO_MEMORY
     lineage: Mapping[str, Followed] | None = None  # where it is known already
@@ -75,7 +70,6 @@ class LintedProject:
 
     @cached_property
     def models_with_tests(self) -> frozenset[str]:
-        """The models that have a unit test."""
         return frozenset(test.model for test in self.project.tests)
 
     @cached_property
@@ -228,10 +222,7 @@ def _column_names(linted_project: LintedProject, model: Model) -> Found:
 
 
 def _missing_columns(linted_project: LintedProject, model: Model, parents: Mapping[str, Parent]) -> list[str]:
-    """Return the columns that the query reads and no table has.
-
-    Each is added to a table, so that the next one is reported.
-    """
+    """Return the columns that the query reads and no table has; each is added to a table, so that the next shows."""
     missing: list[str] = []
     while len(missing) < MISSING_MOST:
         column = shape_of(model.sql, parents, model.by_time.time_column, linted_project.memory).unresolved

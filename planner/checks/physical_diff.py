@@ -10,8 +10,6 @@ from mergeplan.planner.checks.physical_plan import PhysicalPlan, Scan, Tables
 
 
 class Cost(StrEnum):
-    """An expensive part of a physical plan."""
-
     PRUNING = "pruning"  # all partitions of a table are read
     FILTER = "filter"  # all of a table is read
     CARTESIAN_PRODUCT = "cartesian_product"  # a join without a condition
@@ -54,11 +52,10 @@ def compare_plans(old: PhysicalPlan, new: PhysicalPlan) -> tuple[PhysicalChange,
     worse = tuple(_find_increases(old, new))
     if worse:
         return worse
-    return tuple(_reverse_change(change) for change in _find_increases(new, old))
-
-
-def _reverse_change(change: PhysicalChange) -> PhysicalChange:
-    return PhysicalChange(change.cost, change.after, change.before, change.tables, change.columns)
+    return tuple(
+        PhysicalChange(change.cost, change.after, change.before, change.tables, change.columns)
+        for change in _find_increases(new, old)
+    )
 
 
 def _find_increases(old: PhysicalPlan, new: PhysicalPlan) -> Iterator[PhysicalChange]:

@@ -18,8 +18,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Known:
-    """A physical table: its model, and the model's columns that it is partitioned by."""
-
     model: str
     columns: frozenset[str] = frozenset()
 
@@ -91,8 +89,6 @@ def read_plan(text: str, known_tables: KnownTables) -> PhysicalPlan:
 
 
 class _Reading:
-    """A reader of one plan's compared parts."""
-
     def __init__(self, plan: Explained, known_tables: KnownTables) -> None:
         self._plan, self._known = plan, known_tables
         self._steps = tuple(plan.steps())
@@ -180,10 +176,7 @@ class _Reading:
 
 
 def _file_scan(step: Operator, table: Known) -> Scan:
-    """Return the scan of files.
-
-    Spark lists the filters that choose partitions, with any functions in them, and the pushed ones.
-    """
+    """Return the scan of files, of which Spark lists pushed filters, and those that choose partitions."""
     details = step.details
     if "Location" not in details:
         raise NotUnderstood("a scan without a location")

@@ -73,10 +73,7 @@ class TestDigests:
         return digest(self._spark, self._project.gateway, *parts)
 
     def is_repeatable(self, test: UnitTest) -> bool:
-        """Return True if the test has the same outcome whenever it runs.
-
-        Neither the clock nor chance nor a function that is not Spark's own may play a part.
-        """
+        """Return True if the outcome never changes: no clock, no chance, and only functions of Spark play a part."""
         if test.compares_only_text:
             return True  # which its digest has
         try:
@@ -129,10 +126,7 @@ def spark_settings(connection: Connection) -> str | None:
 
 
 def _find_test_model(project: Project, test: UnitTest) -> Model | None:
-    """Return the test's model with the test's variables; None if Python plays a part.
-
-    No digest covers all that Python may read.
-    """
+    """Return the test's model with the test's variables; None if it runs Python, whose reads no digest covers."""
     model = None if test.call else project.models[test.model]
     if (model and model.python) or (test.variables and project.code.files):
         return None

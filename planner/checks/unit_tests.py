@@ -41,8 +41,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class _OutputQuery:
-    """One output of a test: the query to run, and the expected rows."""
-
     test: UnitTest
     output: str
     sql: str
@@ -58,10 +56,7 @@ _Output = _OutputQuery | OutputResult  # one that Spark has yet to answer, and o
 def check_tests(
     engine: Engine, project: Project, tests: Sequence[UnitTest], load_table: LoadTable
 ) -> tuple[TestResult, ...]:
-    """Run the tests; one that cannot be run counts as failed, and the others continue.
-
-    The outputs of many tests are computed in one Spark query: most of the time of a small query is overhead.
-    """
+    """Run the tests, many outputs in one query; one that cannot be run counts as failed, and others continue."""
     schemas = _Schemas(engine, project)
 
     def prepare(test: UnitTest) -> tuple[_Output, ...] | MergeplanError:
@@ -91,10 +86,7 @@ def cte_names(model: Model) -> tuple[str, ...]:
 
 
 def model_rows(engine: Engine, project: Project, test: UnitTest, load_table: LoadTable) -> dict[str, Rows]:
-    """Return the rows that the test's model returns for its inputs, by output.
-
-    The outputs are `query`, the CTEs that the test names, and `table` if it expects one.
-    """
+    """Return what the model returns for the test's inputs: `query`, the CTEs that it names, `table` if expected."""
     every = replace(test, query=test.query or TestRows())
     with open_runner(project.code, engine) as python, ExitStack() as query_stack:
         evaluation = _Evaluation(python, query_stack, load_table)

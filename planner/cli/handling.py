@@ -10,8 +10,6 @@ NO_LIMIT = CostLimit()
 
 @dataclass(frozen=True)
 class Handling:
-    """The options of handling a finished plan, and of showing it."""
-
     auto_apply: bool
     explain: bool
     then_run: bool

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from mergeplan.planner.apply.events import AuditRan, BatchDone, Event, PromotionPending, PromotionRecovered, Recovery
 from mergeplan.planner.apply.outcome import Outcome
-from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.contract.base import Names, Spans
@@ -87,7 +86,11 @@ class JsonLines:
             case PromotionPending(environment, views=views):
                 self._pending[environment] = tuple(views)
             case AuditRan(model, result):
-                self._print_audit(model, result)
+                snapshot = self._snapshots.get(model)
+                place = snapshot.model.locate(result.name, in_block=True) if snapshot else result.place
+                row = audit_found(model, result, place)
+                self._audits.append(row)
+                print_line(AuditLine(**dict(row)))
         if json_line := event_line(event):
             print_line(json_line)
 
@@ -111,13 +114,6 @@ class JsonLines:
 
     def report_end(self, *, ok: bool) -> None:
         self.result(ResultLine(ok=ok))
-
-    def _print_audit(self, model: str, result: AuditResult) -> None:
-        snapshot = self._snapshots.get(model)
-        place = snapshot.model.locate(result.name, in_block=True) if snapshot else result.place
-        row = audit_found(model, result, place)
-        self._audits.append(row)
-        print_line(AuditLine(**dict(row)))
 
 
 def print_line(json_line: Line) -> None:

@@ -179,10 +179,7 @@ class Verbs(click.Group):
 
 
 def raise_gc_threshold() -> None:
-    """Make Python collect garbage less often, in a process of our own, because a plan's objects live as long.
-
-    At Python's own frequency collections take a tenth of a plan's time and find nothing.
-    """
+    """Make Python collect garbage less often: a plan's objects live long, and collections would take a tenth of it."""
     gc.set_threshold(OBJECTS)
 
 
@@ -250,7 +247,6 @@ def _report_defect(arguments: Sequence[str], error: Exception) -> int:
 
 
 def run_and_exit(verbs: Mapping[str, tuple[str, str]]) -> NoReturn:
-    """Run one verb in a process of our own, and end the process with its exit code."""
     raise_gc_threshold()
     code = run(verbs)
     gc.freeze()  # else a last collection would scan all objects just before they are freed

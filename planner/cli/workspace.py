@@ -26,7 +26,6 @@ R = TypeVar("R")
 
 
 def workspace(command: Callable[P, R]) -> Callable[P, R]:
-    """Add the options that name the project of a verb."""
     folder = click.Path(path_type=Path)
     command = click.option("--gateway", help="The gateway to use instead of the project's default.")(command)
     where = click.option(

@@ -13,10 +13,7 @@ NUMBERS = ("integer", "number", "boolean")
 
 
 def config_schema(bot: type[BaseModel] | None = None, without_effect: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return the schema; `cicd_bot` is that of the bot's model, or else an open mapping.
-
-    Keys `without_effect` are accepted there and described as such.
-    """
+    """Return the schema with the bot's `cicd_bot`, or an open one; keys `without_effect` are described as such."""
     json_schema = Config.model_json_schema()
     if bot is not None:
         bot_schema = bot.model_json_schema()

@@ -101,6 +101,7 @@ def _model_change(plan: Plan, change: Change, estimate: Estimate) -> rows.ModelC
     costs = {"statistics": estimate.bytes, "batches": estimate.seconds}
     basis = tuple(name for name, cost in costs.items() if cost is not None)
     seconds = round(estimate.seconds or 0, 3)
+    check = plan.checks.get(change.name)
     return rows.ModelChange(
         name=change.name,
         kind=str(change.kind),

@@ -46,10 +46,7 @@ class _Guard:
 
 
 class Gateways:
-    """The project's own engine, with the engines of other gateways, which write the tables of their models.
-
-    `same` are names of the project's own gateway.
-    """
+    """The project's own engine, of the gateways `same`, and those of other gateways, which write their own tables."""
 
     def __init__(self, own: Engine, same: Collection[str], open_other: Callable[[str], Engine]) -> None:
         self._own, self._same, self._open_other = own, {"", *same}, open_other
@@ -59,12 +56,10 @@ class Gateways:
 
     @property
     def tables(self) -> TableStore:
-        """The physical tables, each written on its own gateway."""
         return self._tables
 
     @property
     def catalog(self) -> Catalog:
-        """The schemas and views, on the project's own gateway."""
         return self._own.catalog
 
     def engine_for(self, gateway: str) -> Engine:

@@ -80,10 +80,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Operation:
-    """A write that a Spark Connect server carries out, with or without its client.
-
-    `server` is the address without its token; `session` and `id` are the ids of the session and of the operation.
-    """
+    """A write that a Spark Connect server, given without its token, carries out, with or without its client."""
 
     server: str
     session: str
@@ -148,8 +145,6 @@ class Rows:
 
 @dataclass(frozen=True)
 class Written:
-    """The result of one write."""
-
     rows: int
     partitions: tuple[str, ...] = ()
 
@@ -256,10 +251,7 @@ class TableStore(Protocol):
         """
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Restore the table to before the first batch whose id begins with the same 8 hex digits.
-
-        Do nothing if the table has no such id.
-        """
+        """Restore the table to before the first batch whose id begins with the same 8 hex digits, if there is one."""
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         """Replace all rows with rows of text (a seed), cast to the columns' types; raise QueryError for a bad cell.
@@ -297,10 +289,7 @@ class TableStore(Protocol):
         """
 
     def size(self, name: str) -> int | None:
-        """Return the bytes of the files of a table's rows; None for a view, a missing table, and if Spark cannot tell.
-
-        No row is read.
-        """
+        """Return the bytes of a table's files, reading no row; None for a view, a missing table, or if unknown."""
 
     def refresh(self, name: str) -> None:
         """Forget the remembered files of a table: another Spark has written it."""

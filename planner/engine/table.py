@@ -1,7 +1,5 @@
 """A physical table: its columns, the columns that it is partitioned by, and how its files are written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,10 +34,7 @@ class Partitioning(PartitionColumn):
     unit_seconds: int
 
     def bounds(self, interval: Interval) -> tuple[str, str]:
-        """Return the first value that an interval covers and the first one after it.
-
-        Raise ValueError for an interval that does not begin and end with a unit, which is our defect.
-        """
+        """Return the first value of an interval and the first after it; raise ValueError for a part of a unit."""
         for at in (interval.start, interval.end):
             if int(at.timestamp()) % min(self.unit_seconds, DAY):
                 raise ValueError(f"{at} does not start a unit of {self.unit_seconds} seconds")

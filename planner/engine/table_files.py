@@ -3,8 +3,6 @@
 Nothing is known of the rows themselves. What is not known is equal to nothing.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass

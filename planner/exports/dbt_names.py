@@ -26,7 +26,6 @@ class DbtName:
 
     @property
     def relation(self) -> str:
-        """The relation's full name."""
         return ".".join(filter(None, (self.database, self.schema, self.alias)))
 
 

@@ -36,10 +36,7 @@ class Question:
 
 
 class ConnectionProxy:
-    """A handler of the `connect` calls of one process and of its children, until they have ended.
-
-    `descriptor` is for the launcher; `start` closes it once the process has it.
-    """
+    """A handler of the `connect` calls of a process and its children; `start` closes the launcher's `descriptor`."""
 
     def __init__(self, target: Path) -> None:
         self._target = target
@@ -87,7 +84,9 @@ class ConnectionProxy:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.setblocking(False)
-            connection.connect(_short_path(self._target))
+            # an address holds about a hundred characters
+            short_path = os.path.relpath(self._target) if len(os.fsencode(self._target)) > 100 else str(self._target)
+            connection.connect(short_path)
         except OSError:
             connection.close()
             raise
@@ -99,8 +98,3 @@ def _parse_question(raw: bytes) -> Question:
     (thread,) = struct.unpack_from("I", raw, PROCESS)
     descriptor, address, length = struct.unpack_from("ixxxxQI", raw, FIRST_ARGUMENT)
     return Question(number, thread, descriptor, address, length)
-
-
-def _short_path(path: Path) -> str:
-    """Return the path in a form that fits into an address, which holds about a hundred characters."""
-    return os.path.relpath(path) if len(os.fsencode(path)) > 100 else str(path)

@@ -26,7 +26,6 @@ SAYS = "It cannot be isolated: "
 
 
 def main() -> None:
-    """Run `PROFILE COMMAND...`."""
     profile, command = profile_from(sys.argv[1]), sys.argv[2:]
     try:
         restrict_process(profile)

@@ -51,7 +51,6 @@ class IsolationProfile:
 
     @property
     def text(self) -> str:
-        """The text that `profile_from` reads."""
         return json.dumps(asdict(self))
 
     def launch_command(self, command: Sequence[str]) -> list[str]:

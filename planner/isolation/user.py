@@ -58,39 +58,32 @@ def keep_few_capabilities() -> None:
 
 
 def end_first() -> None:
-    """Let the kernel kill this process and its children first if the machine runs out of memory.
-
-    Otherwise it might kill Spark or the planner.
-    """
+    """Let the kernel kill this process and its children first, not Spark or the planner, if memory runs out."""
     with suppress(PermissionError):  # below a confined Spark, which writes nothing in /proc
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def limit_process(memory: int, seconds: int) -> None:
     """Limit memory (GiB), processor time, processes, open files and the size of files."""
+    # the limit counts all processes and threads of our user
+    user_id, count = os.getuid(), 0
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if place.stat().st_uid == user_id:
+                count += len(os.listdir(place / "task"))
     limits: Mapping[int, int] = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_DATA: memory * GIB,
         resource.RLIMIT_CPU: seconds,
         resource.RLIMIT_FSIZE: memory * GIB,
         resource.RLIMIT_NOFILE: 1024,
-        resource.RLIMIT_NPROC: _count_tasks() + MORE_TASKS,
+        resource.RLIMIT_NPROC: count + MORE_TASKS,
         resource.RLIMIT_MEMLOCK: 64 << 20,
     }
     for kind, maximum in limits.items():
         hard = resource.getrlimit(kind)[1]
         maximum = maximum if hard == resource.RLIM_INFINITY else min(maximum, hard)
         resource.setrlimit(kind, (maximum, maximum))
-
-
-def _count_tasks() -> int:
-    """Return how many processes and threads our user has: a limit counts them all."""
-    user_id, count = os.getuid(), 0
-    for place in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended
-            if place.stat().st_uid == user_id:
-                count += len(os.listdir(place / "task"))
-    return count
 
 
 def _read_capabilities() -> int:

@@ -57,7 +57,6 @@ class WorkerFork:
 
 
 def main() -> None:
-    """Run `PROFILE -m MODULE ...`."""
     profile, option, module, *arguments = sys.argv[1:]
     if option != "-m":
         sys.exit(f"{option}: Spark starts its workers in an unknown way.")

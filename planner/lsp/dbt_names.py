@@ -1,7 +1,4 @@
-"""`ref()` and `source()` of a dbt project: by the names and texts of its files, without running dbt.
-
-A model's name is that of its file; a source is defined in a YAML file.
-"""
+"""`ref()` and `source()` of a dbt project, by the names and texts of its files, without running dbt."""
 
 import re
 from collections.abc import Iterator, Mapping

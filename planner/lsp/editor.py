@@ -64,7 +64,6 @@ class Editor:
 
     @property
     def root(self) -> Path:
-        """The project's folder."""
         return self.settings.root
 
     @property
@@ -79,7 +78,6 @@ class Editor:
 
     @property
     def state(self) -> ProdState | None:
-        """The state of prod as it is remembered."""
         return self._state
 
     def path_of(self, file: Path) -> str:
@@ -121,10 +119,6 @@ class Editor:
             ProjectError(f"The project cannot be opened: {error}", place=Place(path, 1), hint=error.hint)
             for error in other_errors[:1]
         )
-
-    def other_errors(self) -> dict[str, tuple[MergeplanError, ...]]:
-        """Return the errors of files that are not open, and of no file."""
-        return {path: errors for path, errors in self.live.errors.items() if path not in self.live.texts}
 
     def effects(self, path: str, view: ProjectView, is_newest: Callable[[], bool]) -> tuple[Effect, ...] | None:
         """Return the effects on prod of the edits of a file's models; None if a newer text makes them outdated."""

@@ -1,7 +1,4 @@
-"""A project that is open in an editor: loaded once, and then reread one file at a time.
-
-Unsaved texts replace files. A text that cannot be read leaves the project as it was last.
-"""
+"""A project in an editor: loaded once, then reread by file, with unsaved texts; an unreadable text changes nothing."""
 
 import ast
 import hashlib

@@ -1,7 +1,4 @@
-"""Macros and variables of a project: their definitions, their descriptions, and their calls.
-
-They are read from the texts of `macros/`: no code of the project runs.
-"""
+"""Macros and variables of a project, their descriptions and calls, by the texts of `macros/`: no code runs."""
 
 import ast
 import re

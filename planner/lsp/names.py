@@ -116,7 +116,11 @@ class _Reader:
             identifier = table.this
             if not isinstance(identifier, exp.Identifier) or "start" not in identifier.meta:
                 continue
-            whole = Span(_table_start(table), identifier.meta["end"] + 1)
+            parts = (table.args.get("catalog"), table.args.get("db"), table.this)
+            whole = Span(
+                min(int(part.meta["start"]) for part in parts if part is not None and "start" in part.meta),
+                identifier.meta["end"] + 1,
+            )
             source = next(
                 (scope.sources[key] for key in (table.alias_or_name, table.name) if key in scope.sources), None
             )
@@ -294,11 +298,6 @@ def _identifier_span(identifier: exp.Identifier) -> Span:
 
 def _select_items(scope: Scope) -> list[exp.Expr]:
     return list(scope.expression.selects) if isinstance(scope.expression, exp.Query) else []
-
-
-def _table_start(table: exp.Table) -> int:
-    parts = (table.args.get("catalog"), table.args.get("db"), table.this)
-    return min(int(part.meta["start"]) for part in parts if part is not None and "start" in part.meta)
 
 
 def _span_of(select: exp.Expr) -> Span | None:

@@ -43,12 +43,10 @@ class ProjectView:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph of the project's models."""
         return graph_of(self.project.models)
 
     @cached_property
     def lineage(self) -> FollowedModels:
-        """The columns and lineage of each model, followed on first use."""
         return FollowedModels(self.graph)
 
     def update(self, project: Project, path: str) -> ProjectView:
@@ -63,7 +61,6 @@ class ProjectView:
 
     @cached_property
     def path_models(self) -> Mapping[str, tuple[Model, ...]]:
-        """The models of each file."""
         files: dict[str, list[Model]] = {}
         for model in self.project.models.values():
             files.setdefault(file_of(model), []).append(model)
@@ -103,7 +100,6 @@ class ProjectView:
 
     @cached_property
     def spec(self) -> PipelineSpec | None:
-        """The specification of a pipeline."""
         name = next((name for name in SPECS if (self.project.root / name).is_file()), None)
         if name is None or self.project.is_dbt:
             return None

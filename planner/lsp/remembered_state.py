@@ -41,12 +41,10 @@ class ProdState:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph of the deployed models."""
         return graph_of({name: snapshot.model for name, snapshot in self.base.snapshots.items()})
 
     @property
     def is_old(self) -> bool:
-        """True if it is to be read again."""
         return datetime.now(UTC) - self.read_at > OLDEST
 
     def estimates(self, plan: Plan) -> Mapping[str, Estimate]:

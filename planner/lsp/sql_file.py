@@ -1,7 +1,4 @@
-"""A SQL file of the project in parts: the tokens of its block, and its query with macros blanked out.
-
-Offsets are those of the file, with or without blanks.
-"""
+"""A SQL file in parts: the tokens of its block, and its query with macros blanked out; all offsets are the file's."""
 
 import re
 from collections.abc import Iterator

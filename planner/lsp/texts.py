@@ -18,8 +18,6 @@ class Span:
 
 @dataclass(frozen=True)
 class FileSpan:
-    """A part of a file of the project, by its path from the root."""
-
     path: str
     span: Span
 
@@ -40,7 +38,6 @@ class Lines:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """The offset of each line."""
         return (0, *(index + 1 for index, character in enumerate(self.text) if character == "\n"))
 
     def position(self, offset: int) -> tuple[int, int]:
@@ -70,10 +67,7 @@ class Lines:
         return self.starts[line + 1] - 1 if line + 1 < len(self.starts) else len(self.text)
 
     def word_at(self, line: int, column: int) -> Span:
-        """Return the word that begins at a line and column, both from 1 as errors count (0: unknown).
-
-        Without a column, return a line's text.
-        """
+        """Return the word that begins at a line and column, both from 1 (0: unknown), or without a column the line."""
         row = min(max(line - 1, 0), len(self.starts) - 1)
         start, end = self.starts[row], self.line_end(row)
         if not column:

@@ -1,7 +1,4 @@
-"""The child's main: a project's Python runs here, without access to mergeplan's state and credentials.
-
-The child ends when its parent ends.
-"""
+"""The child's main: it runs a project's Python without mergeplan's state and credentials, and ends with its parent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The evaluator that Python macros get.
-
-sqlglot takes longer to import than a child to start, so each method imports it.
-"""
+"""The evaluator that Python macros get; sqlglot is imported by each method, as it takes longer than a child's start."""
 
 from __future__ import annotations
 

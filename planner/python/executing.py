@@ -25,7 +25,6 @@ class Execution:
 
     @property
     def spark(self) -> Any:
-        """The session."""
         if self._spark is None:
             if self._given is None:
                 raise RuntimeError("there is no Spark here")
@@ -39,10 +38,7 @@ class Execution:
                 self._spark.interruptAll()
 
     def run(self, entry: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
-        """Call a model's function; return how many views hold its rows, `PREFIX_0` and so on.
-
-        Raise TypeError if it returned no frame, ValueError if a frame lacks a column.
-        """
+        """Call a model's function; return how many views, `PREFIX_0` on, have its rows; raise TypeError, ValueError."""
         _pickle_by_value()
         context = Context(request, self)
         if "pyspark" in sys.modules:
@@ -137,7 +133,6 @@ class Context(ExecutionContext):
 
     @property
     def spark(self) -> Any:
-        """The Spark session."""
         return self._execution.spark
 
     @property

@@ -53,10 +53,7 @@ class ChildFailed(Exception):
 
 
 class Child:
-    """One process that runs a project's Python by a program of ours; it handles one request at a time.
-
-    `python` is the interpreter: ours, or the one that the project's tools are installed for.
-    """
+    """A process for a project's Python, one request at a time; `python` is ours, or that of the project's tools."""
 
     def __init__(
         self,

@@ -33,8 +33,6 @@ class Found(ChildMessage):
 
 @dataclass(frozen=True)
 class RuleRequest:
-    """A rule, the place of its class, and the models that it is to check."""
-
     name: str
     class_name: str
     place: Place
@@ -49,10 +47,7 @@ def run_rules(
     columns: Mapping[str, Sequence[tuple[str, str]] | None],
     isolation: Isolation = NO_ISOLATION,
 ) -> tuple[Found, ...]:
-    """Return the violations; raise ProjectError at the line of a rule that fails.
-
-    `files` are the project's Python texts.
-    """
+    """Return the violations by the project's Python texts, `files`; raise ProjectError at a rule that fails."""
     request = {
         "op": "lint",
         "root": str(root),

@@ -21,8 +21,6 @@ Path = Annotated[str, AfterValidator(_check_path)]
 
 
 class ChildMessage(BaseModel):
-    """A part of a reply of the child."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
@@ -46,14 +44,10 @@ class Registration(ChildMessage):
 
 
 class RegisteredModel(Registration):
-    """A model, with the arguments of @model."""
-
     arguments: dict[str, Any]
 
 
 class LoadedCode(ChildMessage):
-    """The registrations of a project's files."""
-
     macros: tuple[str, ...]
     signals: tuple[Registration, ...]
     models: tuple[RegisteredModel, ...]

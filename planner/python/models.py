@@ -55,10 +55,7 @@ class ModelReader:
 
 
 def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterator[Model]:
-    """Yield the models of one decorated function, one for each blueprint.
-
-    Raise ProjectError(s) at the line of a wrong argument.
-    """
+    """Yield a model of the function for each blueprint; raise ProjectError(s) at the line of a wrong argument."""
     module = read_module(registration.path, reader.files[registration.path])
     lines = _argument_lines(module, registration)
     blueprints: Any = registration.arguments.get("blueprints")
@@ -87,10 +84,7 @@ def python_models(registration: RegisteredModel, reader: ModelReader) -> Iterato
 
 
 def model_header(arguments: Mapping[str, Any], lines: Mapping[str, int], first: int, default: str) -> str:
-    """Return the arguments of @model as the text of a MODEL block, each in its line.
-
-    The text is in the dialect of the arguments, or in the default one.
-    """
+    """Return the arguments of @model as the text of a MODEL block, a line each, in their dialect or the default."""
     dialect = str(arguments.get("dialect") or default).partition(",")[0].strip()  # the rest are settings
     text = "\n" * (first - 1) + "MODEL ("
     for key, value in sorted(arguments.items(), key=lambda item: lines.get(item[0], first)):
@@ -199,10 +193,7 @@ def _argument_lines(module: Module, registration: RegisteredModel) -> dict[str, 
 
 
 def _adjust_lines(error: ProjectError, registration: RegisteredModel, last: int, function: int) -> ProjectError:
-    """Return the error without columns, because they are not those of the file.
-
-    An error in the query is reported at the function.
-    """
+    """Return the error without columns, which are not the file's; an error in the query is reported at the function."""
     if isinstance(error, ProjectErrors):
         return ProjectErrors(
             tuple(_adjust_lines(single_error, registration, last, function) for single_error in error.errors)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,10 @@ def versions_in(folder: Path, package: str) -> str:
     """
     package_index = index_of(folder)
     names = [name for name, entry in package_index.items() if package in entry["modules"]]
+    requirements = {name: package["requires"] for name, package in package_index.items()}
     return " ".join(
         f"{name} {package_index[name]['version']} {package_index[name]['digest']}"
-        for name in _find_requirements(names, package_index)
+        for name in sorted(package_index.keys() & reach_names(names, requirements))
     )
 
 
@@ -43,8 +44,3 @@ def index_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:
     except FileNotFoundError:
         return {}
     return index
-
-
-def _find_requirements(names: Iterable[str], packages: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    requirements = {name: package["requires"] for name, package in packages.items()}
-    return sorted(packages.keys() & reach_names(names, requirements))

@@ -111,10 +111,7 @@ class ProjectCode:
             fresh_code.close()
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
-        """Return the SQL texts, in the call's dialect, that replace the call.
-
-        Raise ProjectError at the macro's file and line, or at the call's place for a wrong call.
-        """
+        """Return the SQL texts that replace a call, in its dialect; raise ProjectError at the macro or the call."""
         place = call.place or Place(call.model)
         request = {
             "op": "macro",
@@ -235,10 +232,7 @@ def code_error(wrong: Wrong, place: Place, what: str = "") -> ProjectError:
 
 
 def find_version(package: str, packages: Path | None = None) -> str:
-    """Return the installed version of the package of an import name.
-
-    It is that of mergeplan's own libraries, or else that of a folder of packages.
-    """
+    """Return the version of an import's package: of mergeplan's own libraries, else of a folder of packages."""
     if packages and find_spec(package) is None and (version := versions_in(packages, package)):
         return version
     return _find_own_version(package)

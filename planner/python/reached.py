@@ -69,8 +69,6 @@ class Reached:
 
 @dataclass
 class _Walk:
-    """The state of following the names."""
-
     modules: ProjectModules
     done: dict[tuple[str, str], str] = field(default_factory=dict)  # (module, name) -> what it is
     whole: set[str] = field(default_factory=set)

@@ -45,14 +45,11 @@ def open_runner(code: ProjectCode, engine: Engine) -> Iterator[Running]:
 
 @dataclass(frozen=True)
 class ModelWorker:
-    """A child with a model's code, and its connection to Spark."""
-
     child: Child
     connection: ProjectConnection
 
     @property
     def alive(self) -> bool:
-        """True until it was ended."""
         return self.child.stop.alive
 
     def stop(self) -> None:
@@ -61,10 +58,7 @@ class ModelWorker:
         self.connection.close()
 
     def ask(self, request: Mapping[str, Any], reading: Reading, timeout: float | None) -> Any:
-        """Return the child's answer; it may read these tables from now on.
-
-        Raise ChildFailed or Cancelled.
-        """
+        """Return the child's answer, for which it may read these tables from now on; raise ChildFailed or Cancelled."""
         self.connection.admit(reading)
         spark = {"socket": str(self.child.scratch / SOCKET), "session": self.connection.session}
         return self.child.ask({**request, "spark": spark}, timeout)

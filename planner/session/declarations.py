@@ -1,7 +1,5 @@
 """External tables whose declaration is behind the table, as a plan warns of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,10 +13,7 @@ from mergeplan.planner.session.workspace import Workspace
 
 
 def add_declaration_warnings(work: Workspace, plan: Plan) -> Plan:
-    """Return the plan with a warning for each stale declaration of an external table.
-
-    It is stale if the table has other columns than declared and a query reads it by `*` or the like.
-    """
+    """Return the plan with warnings of declared tables that have other columns, which a query reads by `*`."""
     return replace(plan, warnings=(*plan.warnings, *_find_stale_declarations(work)))
 
 

@@ -1,7 +1,5 @@
 """Dates as a person writes them, as moments."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from mergeplan.planner.errors import RequestError

@@ -1,7 +1,5 @@
 """render: a model's query, and those of its audits, as Spark would run them. It starts no Spark."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,8 +28,6 @@ _BLANKS = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|\s
 
 @dataclass(frozen=True)
 class RenderFilling:
-    """The options of rendering: the time, and the models that are inlined."""
-
     start: str | None = None
     end: str | None = None
     expand: tuple[str, ...] = ()
@@ -39,8 +35,6 @@ class RenderFilling:
 
 @dataclass(frozen=True)
 class Rendering:
-    """A model, its time, and the models that are inlined."""
-
     model: Model
     interval: Interval | None
     expanded: dict[str, Model]

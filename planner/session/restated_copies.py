@@ -1,7 +1,5 @@
 """The options of `--restate-copy`: which models are computed again in new tables, and which no longer are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """How a project is opened: its folder, its gateway, its state, and how Spark is reached."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +38,6 @@ class SessionSettings:
 
     @property
     def folder(self) -> Path:
-        """Where the embedded Spark and state live."""
         return self.home or self.root / ".mergeplan"
 
 

@@ -1,7 +1,5 @@
 """The state of a project without its files, but for a config.yaml that says where the state is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +12,7 @@ from mergeplan.planner.state.store import StateStore
 
 @contextmanager
 def open_state(settings: SessionSettings, project: str | None = None) -> Iterator[StateStore]:
-    """Open the state store of a project; raise RequestError if there is no state yet.
-
-    With `state_url` and the project's name in the state (`project`, or that of the settings) no file is read at all.
-    """
+    """Open a project's state, with `state_url` and `project` without reading a file; raise RequestError for none."""
     url, name = settings.state_url, project if project is not None else settings.state_project or None
     if not url or name is None:
         options = LoadOptions(settings.gateways_from, settings.isolation.hiding(settings.folder))

@@ -1,7 +1,5 @@
 """What a crash left half promoted: finished before anything is decided, or reported by who only looks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 
 from mergeplan.planner.apply.adoption import pending_adoptions, undo_interrupted

@@ -1,7 +1,5 @@
 """Models that cannot be opened, in a plan and before it: held as they are deployed, and named."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -60,10 +58,7 @@ def add_unopened(plan: Plan, unopened_files: Unopened) -> Plan:
 
 
 def plan_refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Violation, ...]:
-    """Return each refused model as a violation, for a plan.
-
-    It stops the plan when prod shows the model, for then it opened before, and in a file that `must_open`.
-    """
+    """Return each refused model as a violation, which stops a plan if prod shows it, or its file `must_open`."""
     refused = work.project.refused
     if not refused:
         return ()
@@ -76,10 +71,7 @@ def plan_refusals(work: Workspace, must_open: Collection[str] = ()) -> tuple[Vio
 
 
 def lint_refusals(project: Project) -> tuple[Violation, ...]:
-    """Return each refused model as a violation, for lint: an error, unless `linter` of config.yaml says otherwise.
-
-    A test whose model does not exist is a warning, as it is for a plan.
-    """
+    """Return each refused model as a violation for lint: an error by default, a warning for a test without model."""
     blocks = _rule_blocks(project)
     violations: list[Violation] = []
     for refusal in project.refused.refusals:
@@ -119,10 +111,7 @@ def _is_blocking(project: Project, refusal: Refusal, deployed_models: Mapping[st
 
 
 def _is_deployed(refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels) -> bool:
-    """Return True if prod shows a model of the file, or may show one.
-
-    A deployed model that no file defines any more may be a model of an unclear file.
-    """
+    """Return True if prod shows a model of the file, or may, as a deployed one that no file defines any more."""
     named = any(
         name in refusal.models or (refusal.whole and model.path == refusal.path) for name, model in gone_models.items()
     )

@@ -1,7 +1,5 @@
 """Phrases for a plan's actions and costs, shared by pages and terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from mergeplan.planner.plan.build import Plan

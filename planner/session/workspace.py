@@ -104,7 +104,6 @@ class Workspace:
 
     @cached_property
     def project(self) -> Project:
-        """The project in the folder."""
         settings = self.settings
         isolation = settings.isolation.hiding(self.settings.folder)
         cache = Cache(settings.cache)
@@ -149,7 +148,12 @@ class Workspace:
         if not self._settled:
             self._settled = True  # whoever finishes a promotion asks for the store, too
             try:
-                self._settle_promotions(self._store)
+                from mergeplan.planner.session.unfinished import finish_promotions, report_unfinished
+
+                if self.only_looks:
+                    report_unfinished(self._store, self.on_event)
+                else:
+                    self.recovered += finish_promotions(self._store, lambda: self.engine, self.on_event, self.about)
             except BaseException:
                 self._settled = False
                 raise
@@ -197,7 +201,6 @@ class Workspace:
 
     @property
     def engine(self) -> Engine:
-        """The Spark of the gateway."""
         if self._engine is None:
             self._engine = self._open_gateways()
         return self._engine
@@ -217,7 +220,6 @@ class Workspace:
 
     @property
     def connection(self) -> Connection:
-        """The gateway's connection as the engine takes it."""
         return self._gateway_connection(self.project.gateway)
 
     @cached_property
@@ -249,10 +251,7 @@ class Workspace:
 
     @cached_property
     def models(self) -> Mapping[str, Model]:
-        """The project's models, and undefined tables that they read, as Spark's catalog describes them.
-
-        A partly declared table is completed if a query reads more of it.
-        """
+        """The project's models, and tables that they read and it does not define, or in part, by Spark's catalog."""
         models = dict(self.project.models)
         for name in sorted(self.incomplete_tables):
             if columns := self.find_columns(name):
@@ -270,14 +269,6 @@ class Workspace:
         if not environment.exists:
             raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
         return environment
-
-    def _settle_promotions(self, store: StateStore) -> None:
-        from mergeplan.planner.session.unfinished import finish_promotions, report_unfinished
-
-        if self.only_looks:
-            report_unfinished(store, self.on_event)
-        else:
-            self.recovered += finish_promotions(store, lambda: self.engine, self.on_event, self.about)
 
     def _gateway_connection(self, gateway: str) -> Connection:
         config = self.project.config.gateways[gateway].connection
@@ -353,10 +344,7 @@ class Workspace:
                 engine.close()
 
     def _open_other_gateway(self, gateway: str) -> Engine:
-        """Return the Spark of a gateway that a model names.
-
-        Raise RequestError if the gateway is gone or cannot be used beside this one.
-        """
+        """Return the Spark of a model's gateway; raise RequestError if it is gone or cannot be used beside this one."""
         config = self.project.config
         problem = "it is not in config.yaml" if gateway not in config.gateways else ""
         if problem := problem or gateways_apart(config, self.project.gateway).get(gateway, ""):

@@ -27,8 +27,6 @@ class Block:
 
 @dataclass(frozen=True)
 class Label:
-    """A word beside the cells."""
-
     x: int
     y: int
     text: str

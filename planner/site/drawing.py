@@ -9,8 +9,6 @@ Corner = tuple[int, int]  # the top left one of a box
 
 @dataclass(frozen=True)
 class Grid:
-    """The size of a box, and the space between two boxes of a row."""
-
     width: int
     height: int
     gap: int
@@ -25,8 +23,6 @@ class Grid:
 
 @dataclass(frozen=True)
 class Drawing(Generic[BoxT]):
-    """Boxes, the curves between them, and the size of it all."""
-
     boxes: tuple[BoxT, ...]
     curves: tuple[str, ...]
     width: int

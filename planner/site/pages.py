@@ -24,8 +24,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Page:
-    """A model's page within a single file."""
-
     id: str
     html: Markup
 
@@ -86,12 +84,10 @@ class Site:
 
     @property
     def _page_links(self) -> Mapping[str, Any]:
-        """How a model's page leads to others."""
         return {"link": _page_address, "home": "../index.html", "search_link": _search_link("../index.html")}
 
     @property
     def _anchor_links(self) -> Mapping[str, Any]:
-        """How an article of a single file leads to others."""
         link = {"link": lambda name: f"#{quote(page_name(name))}", "home": "#index", "search_link": _search_link("")}
         return {**link, "unused_link": "#unused-columns", "unused_by_model": self._unused_by_model}
 
@@ -126,7 +122,6 @@ def security_policy() -> str:
 
 @cache
 def read_style() -> str:
-    """Return the style of the catalog's pages, with the colours of Primer."""
     return read_colours() + _read_template("style.css")
 
 

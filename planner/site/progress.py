@@ -26,8 +26,6 @@ COUNTED = {"tests": TestLine, "create": TableLine, "promote": ViewLine}  # a lin
 
 
 class Step(StrEnum):
-    """Where a model stands within a run."""
-
     WAITING = "waiting"
     RUNNING = "running"
     DONE = "done"
@@ -38,8 +36,6 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class ModelProgress:
-    """One model that a run computes."""
-
     name: str
     step: Step = Step.WAITING
     done: int = 0

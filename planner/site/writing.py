@@ -14,10 +14,7 @@ _PAGE = re.compile(r"[a-z0-9_][a-z0-9_.-]*\.html")
 
 
 def write_site(catalog: Catalog, folder: Path) -> None:
-    """Write the pages into a folder that is empty or holds an older site.
-
-    RequestError for a folder of something else: pages of models that are gone are removed.
-    """
+    """Write the pages into an empty folder, or over an older site, whose old pages go; else raise RequestError."""
     _check_folder(folder)
     site, pages = Site(catalog), folder / "models"
     pages.mkdir(parents=True, exist_ok=True)

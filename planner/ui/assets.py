@@ -21,8 +21,6 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Asset:
-    """A file that pages load from this server."""
-
     url: str
     content: bytes = field(repr=False)
     media_type: str

@@ -22,8 +22,6 @@ TREE_MAX = 400  # models that the tree names
 
 @dataclass(frozen=True)
 class VersionRow:
-    """A version of a model's table, and the environments that show it."""
-
     version: str
     table: str
     environments: tuple[str, ...]
@@ -65,8 +63,6 @@ class RunRow:
 
 @dataclass(frozen=True)
 class ModelActivity:
-    """The facts about a model beside its file and its table."""
-
     versions: tuple[VersionRow, ...] = ()
     audits: tuple[AuditResultRow, ...] = ()
     plans: tuple[PlanRow, ...] = ()
@@ -92,8 +88,6 @@ class Branch:
 
 @dataclass(frozen=True)
 class CatalogPages:
-    """The pages of one catalog; their inputs are prepared once."""
-
     catalog: Catalog
 
     @cached_property
@@ -162,7 +156,6 @@ class CatalogPages:
 
     @cached_property
     def model_names(self) -> tuple[str, ...]:
-        """The names that fields offer."""
         return tuple(sorted(self.catalog.models))[:CHOICES_MAX]
 
     @cached_property

@@ -21,17 +21,12 @@ class ColumnView:
 
 @dataclass(frozen=True)
 class ColumnGraph:
-    """The lineage of every column of a catalog, both ways."""
-
     made_from: Neighbours = field(repr=False)
     read_by: Neighbours = field(repr=False)
     columns: Mapping[str, tuple[str, ...]] = field(repr=False)
 
     def view(self, models: CatalogGraph, column: Node, up: int, down: int) -> ColumnView:
-        """Return what a column is made from `up` steps up and what reads it `down` steps down.
-
-        Raise RequestError if there is no such column.
-        """
+        """Return what a column is made from `up` steps up, and what reads it `down` steps down; raise RequestError."""
         if column.column not in self.columns.get(column.model, ()):
             raise RequestError(f"`{column.model}` has no column `{column.column}`.", hint="Its page lists its columns.")
         steps = self._walk_lineage(column, self.made_from, up, -1) | self._walk_lineage(column, self.read_by, down, 1)

@@ -14,8 +14,6 @@ DEPTH_MOST = 20
 
 @dataclass(frozen=True)
 class GraphWish:
-    """A reader's selection of the graph."""
-
     focus: str = ""  # a model or a table, '' for none
     up: int = 2  # steps towards what the focus reads
     down: int = 2

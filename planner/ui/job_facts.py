@@ -24,8 +24,6 @@ EVENT_NAMES = tuple(line.model_fields["event"].default for line in LINES)  # of 
 
 @dataclass(frozen=True)
 class JobFacts:
-    """A job's lines, sorted by subject."""
-
     progress: RunProgress
     plan: PlanView | None = None
     result: ResultLine | None = None

@@ -45,8 +45,6 @@ class JobRow:
 
 @dataclass(frozen=True)
 class ShownJob:
-    """A job for its page: the content of its lines, and what the reader may do with it now."""
-
     record: JobRecord
     facts: JobFacts
     may_cancel: bool = False
@@ -110,10 +108,7 @@ def job_page(catalog: Catalog, frame: Frame, job: ShownJob) -> str:
 
 
 def plan_page(catalog: Catalog, frame: Frame, job: ShownJob, applies: Iterable[JobRecord] = ()) -> str:
-    """Return the page of a plan.
-
-    It shows what changes, why, what is computed, the diffs, and the forms for categories and to apply it.
-    """
+    """Return a plan's page: what changes, why, what is computed, the diffs, the forms for categories and applying."""
     record, facts, plan = job.record, job.facts, job.facts.plan
     values = {
         "plan": plan,

@@ -10,8 +10,6 @@ SWEEPS = 6
 
 
 class Spot(NamedTuple):
-    """The top left corner of a box."""
-
     x: int
     y: int
 
@@ -29,8 +27,6 @@ class Size:
 
 @dataclass(frozen=True)
 class Layout:
-    """The place of each box, the path of each edge, and the total size."""
-
     spots: Mapping[str, Spot]
     paths: Mapping[Edge, str]
     width: int
@@ -45,10 +41,7 @@ class _Node(NamedTuple):
 
 
 def lay_out(keys: Sequence[str], edges: Iterable[Edge], size: Size) -> Layout:
-    """Return the layout of boxes in the order of the graph; an edge against that order goes backwards.
-
-    Boxes without an edge are placed in rows below the others.
-    """
+    """Return the layout of boxes in the order of the graph; other edges go backwards, boxes without edges are below."""
     edges = list(edges)
     joined = {key for edge in edges for key in edge}
     levels = _assign_levels([key for key in keys if key in joined], edges)

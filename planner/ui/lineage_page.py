@@ -30,8 +30,6 @@ Steps = Annotated[int, Field(ge=0, le=DEPTH_MOST)]
 
 
 class LineageQuery(BaseModel):
-    """The part of the lineage that an address requests."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     focus: Word = ""
@@ -81,8 +79,6 @@ class LineageWish:
 
 @dataclass(frozen=True)
 class BoxLink:
-    """A box of the drawing: its place, its content, and the address that it links to."""
-
     name: str
     x: int
     y: int
@@ -137,7 +133,6 @@ def _render_page(pages: CatalogPages, frame: Frame, wish: LineageWish, **values:
 
 
 def _find_view(pages: CatalogPages, wish: LineageWish) -> tuple[GraphView, Mapping[str, tuple[str, ...]]]:
-    """Return the boxes, and with a column the columns of each model."""
     graph = wish.graph
     if wish.column:
         if not graph.focus:
@@ -185,11 +180,8 @@ def _make_row(
 ) -> ListRow:
     steps = next((box.steps for box in view.boxes if name in box.members), 0)
     names = tuple(COLUMN_WORDS.get(c, c) for c in columns.get(name, ())) if wish.column else pages.graph.parents[name]
-    return ListRow(name, _model_kind(pages, name), _steps_text(steps), names, wish.categories.get(name, ""))
-
-
-def _steps_text(steps: int) -> str:
-    return "focus" if not steps else f"{count_noun(abs(steps), 'step')} {'up' if steps < 0 else 'down'}"
+    steps_text = "focus" if not steps else f"{count_noun(abs(steps), 'step')} {'up' if steps < 0 else 'down'}"
+    return ListRow(name, _model_kind(pages, name), steps_text, names, wish.categories.get(name, ""))
 
 
 def _columns_text(columns: tuple[str, ...]) -> str:

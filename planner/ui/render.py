@@ -59,8 +59,6 @@ HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of every page: the project, the reader's permissions, and the token of the forms."""
-
     project: str
     csrf: str = ""
     may_plan: bool = False

@@ -12,16 +12,12 @@ NAME, START, PART, COLUMN, TEXT = range(5)  # how well a word fits, best first
 
 @dataclass(frozen=True)
 class Hit:
-    """A model that the search matches, and the columns that matched."""
-
     model: CatalogModel
     columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class HitPage:
-    """Some hits of a search, and how many there are in all."""
-
     hits: tuple[Hit, ...]
     total: int
     number: int  # of the page, from 1

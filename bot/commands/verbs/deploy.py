@@ -1,13 +1,11 @@
 """`/deploy`: let a held merge into prod, or promote what is open and merge it; see `prod/actions/deploys`. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.facts import Facts, require_seen_plan
 from mergeplan.bot.commands.form import OTHER_PLAN, Choice, Face, Form, Request, Start, own_role
-from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import AFTER_MERGE, Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.approval import approval_problems
 from mergeplan.bot.report.markdown import inert_text
@@ -18,15 +16,6 @@ DEPLOY_OFF = (
     "`/deploy` is off here: prod follows what people merge. Merge this pull request, and its tables are promoted. "
     "With `enable_deploy_command: true` in the base branch's `cicd_bot`, it promotes and then merges."
 )
-
-
-def _choose_role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
-    """Return the needed role, which is `admin` to promote against the rules."""
-    return "admin" if is_held else own_role(command, needs, is_held)
-
-
-def _explain_off(facts: Facts) -> str:
-    return "" if facts.is_held_merge or facts.deploys else DEPLOY_OFF
 
 
 def _refusal_reason(command: Command, facts: Facts) -> str:
@@ -89,9 +78,9 @@ DEPLOY = Form(
     example="/deploy",
     needs="maintain",
     rejected=f"it is off; something blocks the promotion; {OTHER_PLAN}",
-    role=_choose_role,
+    role=lambda command, needs, is_held: "admin" if is_held else own_role(command, needs, is_held),
     alone=True,
-    off=_explain_off,
+    off=lambda facts: "" if facts.is_held_merge or facts.deploys else DEPLOY_OFF,
     rule=_refusal_reason,
     start=_start_command,
     waits=_is_waiting,

@@ -3,21 +3,14 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from mergeplan.bot.commands.form import Form, Request, Start
+from mergeplan.bot.commands.form import Form, Start
 from mergeplan.bot.policy.roles import Role
 
 LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
 
 
-def _start_command(request: Request) -> Start:
-    return Start(help_text(request.forms, request.needs, request.record.place.project))
-
-
 def help_text(forms: Sequence[Form], needs: Mapping[str, Role], project: str = "") -> str:
-    """List the enabled commands: what each does, who may use it, an example.
-
-    `project` is the folder of one of several projects.
-    """
+    """List the enabled commands: what each does, who may use it, an example; `project` is one of several folders."""
     lines = [
         "Write a command at the start of a line in a comment; several run in order. The end of the plan comment lists "
         "those that are accepted now, most with a box to tick; with the App they are buttons on the checks too.",
@@ -43,5 +36,5 @@ HELP = Form(
     needs="read",
     parse=lambda line: line.command,  # any words after it are ignored
     anybody=True,
-    start=_start_command,
+    start=lambda request: Start(help_text(request.forms, request.needs, request.record.place.project)),
 )

@@ -2,15 +2,11 @@
 
 from mergeplan.bot.commands.command import parse_model
 from mergeplan.bot.commands.facts import require_plan
-from mergeplan.bot.commands.form import Form, Request, Start, ask_planner
+from mergeplan.bot.commands.form import Form, ask_planner
 from mergeplan.bot.report.markdown import LIST_LIMIT, code, fit_lines
 from mergeplan.bot.results import PlannerOutcome
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.wording import count_noun
-
-
-def _start_command(request: Request) -> Start:
-    return ask_planner("lineage", request.command.model, "--downstream")
 
 
 def _format_reply(outcome: PlannerOutcome, result: ResultLine) -> str:
@@ -38,7 +34,7 @@ LINEAGE = Form(
     rejected="no plan is shown",
     parse=parse_model,
     rule=require_plan,
-    start=_start_command,
+    start=lambda request: ask_planner("lineage", request.command.model, "--downstream"),
     tree="merged",
     reply=_format_reply,
 )

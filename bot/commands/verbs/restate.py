@@ -7,7 +7,7 @@ from functools import partial
 
 from mergeplan.bot.budgets import cost_limits
 from mergeplan.bot.commands.command import RESET, SELECTOR, Command, Line, Mistake
-from mergeplan.bot.commands.facts import Facts, require_environment, require_open
+from mergeplan.bot.commands.facts import require_environment, require_open
 from mergeplan.bot.commands.form import Form, Request, Start, ask_planner, report_plan
 from mergeplan.bot.pull_parts import NOT_RESTATED, RESTATED, PendingOverride
 from mergeplan.bot.records import Answer, PullRecord, PullState
@@ -47,10 +47,6 @@ def _is_day(text: str) -> bool:
         return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text)) and bool(date.fromisoformat(text))
     except ValueError:
         return False
-
-
-def _refusal_reason(command: Command, facts: Facts) -> str:
-    return require_open(command, facts) if command.copy else require_environment(command, facts)
 
 
 def _start_command(request: Request) -> Start:
@@ -104,7 +100,7 @@ RESTATE = Form(
     needs="write",
     rejected="no environment is built, or with `--copy` the pull request is closed",
     parse=_parse_line,
-    rule=_refusal_reason,
+    rule=lambda command, facts: require_open(command, facts) if command.copy else require_environment(command, facts),
     start=_start_command,
     tree="merged",
     reply=_format_reply,

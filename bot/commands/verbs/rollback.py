@@ -1,20 +1,16 @@
 """`/rollback`: takes prod back to an earlier revision; `prod/actions/rollbacks` does it. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
 from mergeplan.bot.commands.command import NUMBER, Command, Line, Mistake
 from mergeplan.bot.commands.facts import Facts
 from mergeplan.bot.commands.form import Choice, Face, Form, Request, Start, ask_planner, own_role
-from mergeplan.bot.policy.roles import Role
 from mergeplan.bot.records import Answer, ProdRecord, PullRecord, PullState
 from mergeplan.bot.report.markdown import inert_text
 from mergeplan.bot.report.reverts import revert_words
 from mergeplan.bot.report.rollback import rollback_words
-from mergeplan.bot.results import PlannerOutcome
 from mergeplan.bot.transitions.requests import request_rollback
-from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.snapshot.environment import PROD
 
 DRY_RUN = "--dry-run"
@@ -27,11 +23,6 @@ def _parse_line(line: Line) -> Command | Mistake:
     if len(words) - len(arguments) > 1 or len(arguments) > 1 or not all(NUMBER.fullmatch(word) for word in arguments):
         return line.mistake("It takes the number of a revision, or nothing, and `--dry-run`.")
     return replace(line.command, number=int(arguments[0]) if arguments else 0, dry_run=dry_run)
-
-
-def _choose_role(command: Command, needs: Mapping[str, Role], is_held: bool) -> Role:
-    """Return the needed role; a dry run needs that of `diff`."""
-    return needs.get("diff", "admin") if command.dry_run else own_role(command, needs, is_held)
 
 
 def _refusal_reason(command: Command, facts: Facts) -> str:
@@ -61,19 +52,11 @@ def _start_command(request: Request) -> Start:
     return Start("Prod is being rolled back.", transition=roll_back, wakes_prod=True, waits_for="rollback")
 
 
-def _is_waiting(record: PullRecord) -> bool:
-    return bool(record.rollback.by) or record.rollback.reversal.to_open
-
-
 def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
     ok = record.state is PullState.ROLLED_BACK
     reason = inert_text(record.reason)
     done = f"{reason} {revert_words(record)}" if ok else f"Prod was not changed. {reason}".strip()
     return replace(answer, ok=ok, sentence=done)
-
-
-def _format_reply(outcome: PlannerOutcome, result: ResultLine) -> str:
-    return rollback_words(outcome.rollback) if outcome.rollback else "The result of that rollback is not known."
 
 
 def _list_choices(record: PullRecord, prod: ProdRecord) -> tuple[Choice, ...]:
@@ -96,12 +79,16 @@ ROLLBACK = Form(
     rejected="prod has changed since, and no revision is named; there is no such earlier revision; a table of it is "
     "gone",
     parse=_parse_line,
-    role=_choose_role,
+    role=lambda command, needs, is_held: (
+        needs.get("diff", "admin") if command.dry_run else own_role(command, needs, is_held)
+    ),
     rule=_refusal_reason,
     start=_start_command,
-    waits=_is_waiting,
+    waits=lambda record: bool(record.rollback.by) or record.rollback.reversal.to_open,
     finish=_finish_answer,
     tree="prod",
-    reply=_format_reply,
+    reply=lambda outcome, _: (
+        rollback_words(outcome.rollback) if outcome.rollback else "The result of that rollback is not known."
+    ),
     offers=_list_choices,
 )

@@ -2,19 +2,8 @@
 
 from functools import partial
 
-from mergeplan.bot.commands.command import Command
-from mergeplan.bot.commands.facts import Facts
-from mergeplan.bot.commands.form import Form, Request, Start
+from mergeplan.bot.commands.form import Form, Start
 from mergeplan.bot.transitions.requests import stop_promotion
-
-
-def _refusal_reason(command: Command, facts: Facts) -> str:
-    return "" if facts.is_promoting else "No promotion of this pull request is running."
-
-
-def _start_command(request: Request) -> Start:
-    return Start("The promotion was stopped.", transition=partial(stop_promotion, who=request.who), waits_for="plan")
-
 
 UNLOCK = Form(
     usage="/unlock",
@@ -23,6 +12,8 @@ UNLOCK = Form(
     example="/unlock",
     needs="maintain",
     rejected="no promotion of it is running",
-    rule=_refusal_reason,
-    start=_start_command,
+    rule=lambda _, facts: "" if facts.is_promoting else "No promotion of this pull request is running.",
+    start=lambda request: Start(
+        "The promotion was stopped.", transition=partial(stop_promotion, who=request.who), waits_for="plan"
+    ),
 )

@@ -29,7 +29,7 @@ def build_prod(current: ProdPass) -> None:
     ended = current.planner.apply(head, 0)
     if ended.outcome.ok:
         current.record_promotion(head, ended)
-        notice = notices.ProdBuilt(current.repository, ended.outcome)
+        notice = notices.announce_build(current.repository, ended.outcome)
         current.notify(notice)
         current.check(head, prod_check("Prod was built for the first time", notice.sentence, ended.outcome, False))
     else:
@@ -49,7 +49,6 @@ def _store_failure(current: ProdPass, end: Ended, head: str) -> None:
         raise Later(wait, f"the first build of prod at {head[:12]} is tried again")
     tries = attempts if wait else 0
     current.update(partial(fail_build, commit=head, lines=end.lines, attempts=tries, again_at=again_at))
-    notice = notices.ProdNotBuilt(current.repository, head, outcome, is_retried=bool(wait))
-    current.notify(notice)
-    summary = f"Prod could not be built from this commit. {notice.outlook}"
+    current.notify(notices.announce_build_failure(current.repository, head, outcome, is_retried=bool(wait)))
+    summary = f"Prod could not be built from this commit. {notices.build_outlook(is_retried=bool(wait))}"
     current.check(head, prod_check("Prod could not be built", summary, outcome, False))

@@ -37,7 +37,7 @@ def deploy_pull(current: ProdPass, number: int) -> None:
         by = current.record(number).deploy.by
         current.inbox.decisions.record(current.repository, number, by, f"deployed {commit}")
         current.show(current.update_pull(number, partial(conclude_deploy, merge_sha=commit)))
-        current.notify(notices.PullDeployed(current.repository, number, by))
+        current.notify(notices.announce_deploy(current.repository, number, by))
         current.facts = replace(current.facts, head=commit)
     current.wake_pulls()
 

@@ -39,12 +39,12 @@ def promote_merge(current: ProdPass, number: int, commit: str) -> None:
         by, plan = before.deploy.by, ended.outcome.plan
         decision = f"promoted {commit}{' against the rules' if by and not record.rules.decision.is_ok else ''}"
         current.inbox.decisions.record(current.repository, number, by or "merge", decision, plan.id if plan else "")
-        current.notify(notices.MergePromoted(current.repository, number, ended.outcome))
+        current.notify(notices.announce_merge(current.repository, number, ended.outcome))
     else:
         retry_or_continue(current, ended, commit, number)
         current.update(partial(take_commit, commit=commit))
         record = current.update_pull(number, partial(fail_promotion, lines=ended.lines))
-        current.notify(notices.MergeNotPromoted(current.repository, number, ended.outcome))
+        current.notify(notices.announce_merge_failure(current.repository, number, ended.outcome))
     current.show(record)
     current.wake_pulls()
 
@@ -58,13 +58,13 @@ def promote_push(current: ProdPass, commit: str) -> None:
     outcome = ended.outcome
     if outcome.ok:
         current.record_promotion(commit, ended)
-        current.notify(notices.PushPromoted(current.repository, commit, outcome))
+        current.notify(notices.announce_push(current.repository, commit, outcome))
         views = promotion_summary(outcome)
         current.check(commit, prod_check(f"In prod. {views}", views, outcome, False))
     else:
         retry_or_continue(current, ended, commit)
         current.update(partial(take_commit, commit=commit))
-        current.notify(notices.PushNotPromoted(current.repository, commit, outcome))
+        current.notify(notices.announce_push_failure(current.repository, commit, outcome))
         current.check(commit, prod_check("Prod was not changed", "This push is not in prod.", outcome, False))
     current.wake_pulls()
 

@@ -26,7 +26,7 @@ def roll_back(current: ProdPass, number: int, who: str, revision: int) -> None:
         retry_or_continue(current, failed, current.prod.promoted_commit)
         refuse_rollback_request(current, number, problem_words(failed.outcome))
     else:
-        current.notify(notices.ProdRolledBack(current.repository, number, who, revision))
+        current.notify(notices.announce_rollback(current.repository, number, who, revision))
     current.wake_pulls()
 
 

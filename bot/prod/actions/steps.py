@@ -31,7 +31,7 @@ def hold_step(current: ProdPass, step: Step) -> None:
     judged = current.gatekeeper.record_at(step)
     hold = partial(hold_merge, judged=judged, merge_sha=step.commit, decision=decision)
     current.show(current.update_pull(step.number, hold))
-    current.notify(notices.MergeHeld(current.repository, step.number, decision))
+    current.notify(notices.announce_hold(current.repository, step.number, decision))
 
 
 def pass_over(current: ProdPass, step: Step) -> None:
@@ -53,7 +53,6 @@ def pass_over(current: ProdPass, step: Step) -> None:
 
 
 def conclude_shown_merge(current: ProdPass, number: int) -> None:
-    """Conclude a merge that prod already shows by a later push."""
     reason = f"Prod shows it already, with {current.prod.promoted_commit[:7]}."
     current.show(current.update_pull(number, partial(settle_merge, reason=reason)))
     current.wake(number)

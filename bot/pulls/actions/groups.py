@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 def plan_group(current: PullPass) -> None:
-    record = current.update(partial(_set_state, state="planning"))
+    record = current.update(lambda record: replace(record, group=replace(record.group, state="planning")))
     finished = _refuse_group(record) or _plan_head(current, record)
     if finished is not None and finished.stopped:
         return  # another group took its place
@@ -77,7 +77,7 @@ def _plan_head(current: PullPass, record: PullRecord) -> Finished | None:
 
 
 def _run_planner(current: PullPass, base: str, paths: tuple[str, ...]) -> Finished:
-    record = current.update(_expect_environment)
+    record = current.update(lambda record: replace(record, environment=replace(record.environment, group_exists=True)))
     run_id, commit, context, checkout = new_run_id(), record.group.head, current.context, current.checkout
     words = ("--overrides-from", record.environment.name) if record.environment.exists else ()
     config = current.config.model_copy(update={"physical_plan": False})
@@ -100,13 +100,5 @@ def _as_group(record: PullRecord) -> PullRecord:
     return replace(record, environment=environment, wishes=wishes, stack=PullStack())
 
 
-def _set_state(record: PullRecord, state: str) -> PullRecord:
-    return replace(record, group=replace(record.group, state=state))
-
-
 def _conclude_group(record: PullRecord, state: str, lines: str) -> PullRecord:
     return replace(reset_attempts(record), group=replace(record.group, state=state, run_lines=lines))
-
-
-def _expect_environment(record: PullRecord) -> PullRecord:
-    return replace(record, environment=replace(record.environment, group_exists=True))

@@ -43,10 +43,7 @@ CORRECTED = "This pull request corrects it. Its checks fail until the merge: an 
 
 
 class PlanEvents:
-    """A listener that stores a run's plan in the record at once, and its progress every `seconds`.
-
-    The comment follows by itself.
-    """
+    """A listener that stores a run's plan in the record at once, and every `seconds` the progress, for the comment."""
 
     def __init__(self, update: Callable[[Transition], object], shower: Shower, seconds: float) -> None:
         self._update = update
@@ -57,20 +54,17 @@ class PlanEvents:
 
     def handle_line(self, line: Line) -> None:
         if isinstance(line, PlanLine):
-            self._store_plan(line)
+            # one that comes again, checked by Spark, is shown when no other plan waits.
+            is_new, self._plan_id = line.plan.id != self._plan_id, line.plan.id
+            if is_new:
+                log.info("plan_read", plan=line.plan.id)
+            transition = partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text())
+            self._update_record(transition, has_plan=is_new)
         elif isinstance(line, StageLine) and line.spark_ui:
             self._update_record(partial(set_spark_ui, address=line.spark_ui))
         elif isinstance(line, BatchLine) and time.monotonic() - self._shown_at > self._seconds:
             progress = f"`{line.model}`: batch {line.index} of {line.of}."
             self._update_record(partial(report_progress, progress=progress))
-
-    def _store_plan(self, line: PlanLine) -> None:
-        """Store the plan; one that comes again, checked by Spark, is shown when no other plan waits."""
-        is_new, self._plan_id = line.plan.id != self._plan_id, line.plan.id
-        if is_new:
-            log.info("plan_read", plan=line.plan.id)
-        transition = partial(store_plan, lines=pack_outcome([line], 0), planned_at=now_text())
-        self._update_record(transition, has_plan=is_new)
 
     def _update_record(self, transition: Transition, *, has_plan: bool = False) -> None:
         self._shown_at = time.monotonic()

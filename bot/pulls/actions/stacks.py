@@ -14,8 +14,8 @@ from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.transitions.planning import wait_for_layer
-from mergeplan.bot.transitions.stacks import leave_stack, set_layer_changes, set_layer_rows
-from mergeplan.planner.contract.result import DiffRow, ResultLine
+from mergeplan.bot.transitions.stacks import leave_stack
+from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.snapshot.environment import PROD
 
 log = structlog.get_logger(__name__)
@@ -39,8 +39,11 @@ def read_layer_changes(current: PullPass, call: PlannerCall, rules: DiffRules) -
     compared = current.context.plan(replace(call, arguments=("diff", environment)))
     results = [line for line in compared.lines if isinstance(line, ResultLine)]
     if results and results[-1].ok:
-        changes = [_layer_change(row) for row in (results[-1].changes or ())[:CHANGES_MAX]]
-        current.update(partial(set_layer_changes, changes=changes))
+        changes = [
+            LayerChange(row.name, row.category or row.change, row.reason, row.diff[:DIFF_MAX])
+            for row in (results[-1].changes or ())[:CHANGES_MAX]
+        ]
+        current.update(lambda record: replace(record, stack=replace(record.stack, changes=tuple(changes))))
         if changes and not rules.is_off and environment != PROD:
             _compare_rows(current, call, environment, rules)
     else:
@@ -52,11 +55,8 @@ def _compare_rows(current: PullPass, call: PlannerCall, environment: str, rules:
     arguments = ("data_diff", own_environment, f"--against={environment}", *diff_arguments(rules))
     compared = current.context.plan(replace(call, arguments=arguments))
     if compared.outcome.ok:
-        current.update(partial(set_layer_rows, lines=pack_outcome(compared.lines, compared.exit_code)))
-
-
-def _layer_change(row: DiffRow) -> LayerChange:
-    return LayerChange(row.name, row.category or row.change, row.reason, row.diff[:DIFF_MAX])
+        rows = pack_outcome(compared.lines, compared.exit_code)
+        current.update(lambda record: replace(record, stack=replace(record.stack, rows=rows)))
 
 
 def leave_layers(current: PullPass, record: PullRecord) -> None:

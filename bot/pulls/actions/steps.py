@@ -16,7 +16,7 @@ from mergeplan.bot.report.reverts import revert_body
 from mergeplan.bot.rules import BotConfig
 from mergeplan.bot.settings import ACTIONS_LOGIN
 from mergeplan.bot.transitions.planning import carry_plan_over, hold_fork, request_plan, skip_planning, wait_for_prod
-from mergeplan.bot.transitions.promotion import await_promotion, set_reversal
+from mergeplan.bot.transitions.promotion import await_promotion
 
 log = structlog.get_logger(__name__)
 BY_A_WORKFLOW = "one that a workflow's own token opens starts no workflow."
@@ -49,7 +49,7 @@ def await_prod(current: PullPass) -> None:
 
 def revert_merge(current: PullPass, record: PullRecord) -> None:
     reversal = open_revert(current.gateway, current.pull, record, current.config, current.job.attempts)
-    current.update(partial(set_reversal, reversal=reversal))
+    current.update(lambda record: replace(record, rollback=replace(record.rollback, reversal=reversal)))
 
 
 def hand_to_prod(current: PullPass) -> None:

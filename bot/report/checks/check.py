@@ -23,8 +23,6 @@ SEE_PLAN = "There is no plan: its check says why."  # in that check alone, each 
 
 @dataclass(frozen=True)
 class CheckAnnotation:
-    """A remark at a line of the project."""
-
     path: str
     line: int
     message: str

@@ -8,7 +8,6 @@ from mergeplan.bot.report.checks.check import Check, CheckView, failure_view, fi
 from mergeplan.bot.report.losses import find_losses, loss_lines, loss_title, reader_blocks
 from mergeplan.bot.report.markdown import CHECK_LIMIT
 from mergeplan.bot.report.models import COMPUTED, TO_COMPUTE, model_table
-from mergeplan.bot.report.offers import Offer
 from mergeplan.bot.report.selection import selection_words
 from mergeplan.bot.report.shown import Shown
 from mergeplan.bot.report.words import change_words, open_words, refusal_words, skip_summary, work_words
@@ -59,9 +58,5 @@ def _models_view(outcome: PlannerOutcome, plan: PlanView, readers: Sequence[Read
     return CheckView(NAME, fit_title(title), text)
 
 
-def _has_button(offer: Offer) -> bool:
-    """Return True for a verb with a button; after the merge `/plan` moves prod, and is a button of the promotion."""
-    return offer.verb in BUTTONS and not offer.moves_prod
-
-
-PLAN = Check(NAME, plan_view, turn=4, has_button=_has_button)
+# After the merge `/plan` moves prod, and is a button of the promotion.
+PLAN = Check(NAME, plan_view, turn=4, has_button=lambda offer: offer.verb in BUTTONS and not offer.moves_prod)

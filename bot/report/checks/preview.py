@@ -40,7 +40,6 @@ class BranchPreview:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong, blockers included."""
         blockers = problems_of(self.outcome.plan.blockers) if self.outcome.plan else ()
         return (*self.outcome.problems, *(problem for problem in blockers if problem not in self.outcome.problems))
 
@@ -51,7 +50,6 @@ class BranchPreview:
 
     @property
     def title(self) -> str:
-        """The plan in a line."""
         if not self.is_fine:
             return f"Plan of {self.environment}: {count_noun(max(1, len(self.problems)), 'problem')}"
         if not self.changes:
@@ -112,17 +110,12 @@ def _preview_blocks(preview: BranchPreview) -> list[str]:
     if plan and preview.is_fine:
         cost = estimate_words(plan.models)
         blocks.append(f"A merge computes {work_words(plan)}{f' ({cost})' if cost else ''}.")
-    return blocks + _diff_blocks(preview.changes)
+    return blocks + [
+        details_block(f"Diff of <code>{tag_text(change.name)}</code>", fence(change.diff, "diff", DIFF_ROOM))
+        for change in [change for change in preview.changes if change.diff][:DIFFS_MOST]
+    ]
 
 
 def _change_row(change: DiffRow) -> Sequence[str]:
     category = NAMES.get(change.category or "", "") or change.change
     return code(change.name), category, inert_text(change.reason)
-
-
-def _diff_blocks(changes: Sequence[DiffRow]) -> list[str]:
-    shown_changes = [change for change in changes if change.diff][:DIFFS_MOST]
-    return [
-        details_block(f"Diff of <code>{tag_text(change.name)}</code>", fence(change.diff, "diff", DIFF_ROOM))
-        for change in shown_changes
-    ]

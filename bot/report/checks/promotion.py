@@ -75,29 +75,21 @@ def promotion_check(record: PullRecord) -> CheckView:
             _hold_view(record) if record.rules.held else running_view(NAME, record.run.progress or "Promoting to prod.")
         )
     if record.state is PullState.UNPROMOTED:
-        return _failure_view(record)
+        problems = record.promotion.outcome.problems if record.promotion.outcome else ()
+        lines = "\n".join(problem_line(problem) for problem in problems) or "Internal error in mergeplan."
+        marks = make_annotations(problems)
+        return CheckView(NAME, "Prod was not changed", fit_summary(lines), conclusion="failure", annotations=marks)
     if record.state is PullState.ROLLED_BACK:
         return CheckView(NAME, "Rolled back", _strip_alert(promotion_status(record)), conclusion="neutral")
-    return _success_view(record)
+    done = record.promotion.outcome.promotion if record.promotion.outcome else None
+    jobs = "" if done is None else " Nothing was computed." if is_free(done) else f" {cost_words(done)}."
+    title = f"{view_words(done)}{jobs}" if done else "Prod needed no change"
+    return CheckView(NAME, fit_title(title), _strip_alert(promotion_status(record)))
 
 
 def _hold_view(record: PullRecord) -> CheckView:
     lines = "\n".join(f"- {line}" for line in hold_lines(record))
     return CheckView(NAME, "Merged; promotion on hold", fit_summary(lines), conclusion="action_required")
-
-
-def _failure_view(record: PullRecord) -> CheckView:
-    problems = record.promotion.outcome.problems if record.promotion.outcome else ()
-    lines = "\n".join(problem_line(problem) for problem in problems) or "Internal error in mergeplan."
-    marks = make_annotations(problems)
-    return CheckView(NAME, "Prod was not changed", fit_summary(lines), conclusion="failure", annotations=marks)
-
-
-def _success_view(record: PullRecord) -> CheckView:
-    done = record.promotion.outcome.promotion if record.promotion.outcome else None
-    jobs = "" if done is None else " Nothing was computed." if is_free(done) else f" {cost_words(done)}."
-    title = f"{view_words(done)}{jobs}" if done else "Prod needed no change"
-    return CheckView(NAME, fit_title(title), _strip_alert(promotion_status(record)))
 
 
 def _strip_alert(text: str) -> str:

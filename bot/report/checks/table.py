@@ -20,7 +20,6 @@ BY_NAME = {check.name: check for check in CHECKS}
 
 
 def checks(pull_view: Shown) -> tuple[CheckView, ...]:
-    """Return the checks due on the record's head."""
     views = (_choose_view(check, pull_view) for check in CHECKS if check.is_wanted(pull_view.record))
     return tuple(_hold_back(view, pull_view.record) for view in views)
 

@@ -1,7 +1,5 @@
 """The process of a job: `mergeplan` with arguments, without a shell, in a session of its own."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal
@@ -76,10 +74,7 @@ def is_running(pid: int, began: str) -> bool:
 
 
 def is_written(lines: Path) -> bool:
-    """Return True while a process whose id is unknown has these lines open.
-
-    The server that started it was killed before it could write the id down.
-    """
+    """Return True while a process of unknown id has these lines open: its server was killed before it wrote the id."""
     try:
         with lines.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

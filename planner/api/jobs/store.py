@@ -88,10 +88,7 @@ class JobStore:
         self._server.release()
 
     def submit(self, request: JobRequest) -> JobRecord:
-        """Submit a job, which starts when it is its turn.
-
-        Raise ApiError (429) if too many wait, and Conflict for the second apply of one plan.
-        """
+        """Submit a job; raise ApiError (429) if too many wait, and Conflict for the second apply of one plan."""
         with self._lock:
             if request.kind is JobKind.APPLY:
                 self.check_apply(request.plan_id)

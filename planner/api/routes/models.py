@@ -127,20 +127,6 @@ def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
     raise NotFound(f"There is no model `{name}`.", hint=did_you_mean(called, snapshot.models))
 
 
-def filter_models(snapshot: CatalogSnapshot, query: ModelsQuery) -> list[CatalogModelRow]:
-    names = _select_models(snapshot, query.select)
-    words = query.q.lower().split()
-    return [
-        row
-        for row in snapshot.models.values()
-        if (names is None or row.name in names)
-        and query.owner in ("", row.owner)
-        and (not query.tag or query.tag in row.tags)
-        and query.kind.upper() in ("", row.kind.upper())
-        and all(word in snapshot.texts[row.name] for word in words)
-    ]
-
-
 def _select_models(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] | None:
     if not selector.strip():
         return None
@@ -150,7 +136,17 @@ def _select_models(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] |
 
 
 def _model_page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
-    rows = filter_models(snapshot, query)
+    names = _select_models(snapshot, query.select)
+    words = query.q.lower().split()
+    rows = [
+        row
+        for row in snapshot.models.values()
+        if (names is None or row.name in names)
+        and query.owner in ("", row.owner)
+        and (not query.tag or query.tag in row.tags)
+        and query.kind.upper() in ("", row.kind.upper())
+        and all(word in snapshot.texts[row.name] for word in words)
+    ]
     return ModelPage(
         environment=snapshot.catalog.environment,
         total=len(rows),

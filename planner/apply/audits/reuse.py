@@ -60,10 +60,7 @@ class AuditReuse:
 def run_kept_audits(
     snapshot: Snapshot, interval: Interval | None, options: AuditContext, reuse: AuditReuse
 ) -> Iterator[AuditResult]:
-    """Yield the results of the audits of a table that was not written.
-
-    Audits that passed and still hold are not run.
-    """
+    """Yield the audit results of a table that was not written; audits that passed and still hold are not run."""
     model, store = snapshot.model, reuse.store
     for call in model.checks.audits:
         if not is_enabled(call, options.audits):
@@ -96,10 +93,7 @@ def _is_open(node: exp.Expr) -> bool:
 
 
 def read_tables(tree: exp.Expr) -> frozenset[str]:
-    """Return the tables that a query names, without its own CTEs.
-
-    A name without a schema, which is no table of ours, is returned as it is.
-    """
+    """Return the tables that a query names, without its own CTEs; a name without a schema is returned as it is."""
     cte_names = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     names = ((table_key(table) or table.name).lower() for table in tree.find_all(exp.Table))
     return frozenset(name for name in names if name not in cte_names)

@@ -10,7 +10,6 @@ from mergeplan.planner.apply.backfill.layout import Layout
 from mergeplan.planner.apply.backfill.work import Failure
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import AuditRan
-from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.standalone import dates_interval, is_due, read_by, run_standalone
 from mergeplan.planner.errors import AuditFailed, ProjectError, QueryError
 from mergeplan.planner.fingerprint import digest, encode_text
@@ -47,7 +46,11 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
             continue
         context.emit(AuditRan("", result))
         if not result.ok and result.blocking:
-            failures.append(_standalone_failure(audit, result))
+            rows = "1 row" if result.count == 1 else f"{result.count} rows"
+            message = f"The standalone audit `{audit.name}` found {rows}."
+            failures.append(
+                Failure(f"the audit {audit.name}", AuditFailed(message, place=audit.place, audit=audit.name), result)
+            )
         elif tables:
             store.passed_audits.record(tables[0], _audit_digest(audit, tables))
     return tuple(failures)
@@ -101,9 +104,3 @@ def _is_called_for(audit: Audit, plan: Plan, written_time: Timeline, store: Stat
 
 def _audit_digest(audit: Audit, tables: list[str]) -> str:
     return digest("standalone", audit.sql + audit.misread, encode_text(audit.defaults), str(audit.blocking), *tables)
-
-
-def _standalone_failure(audit: Audit, result: AuditResult) -> Failure:
-    rows = "1 row" if result.count == 1 else f"{result.count} rows"
-    message = f"The standalone audit `{audit.name}` found {rows}."
-    return Failure(f"the audit {audit.name}", AuditFailed(message, place=audit.place, audit=audit.name), result)

@@ -32,10 +32,7 @@ def due_to_restate(
 
 
 def restate_due(environment: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit) -> None:
-    """Forget the last units of each model whose restatement is due, in one transaction each.
-
-    A table that prod shows too is left to prod's own run.
-    """
+    """Forget the last units of each model whose restatement is due, except of a table that prod's own run restates."""
     automatic = {s.table for s in environment.snapshots.values() if s.model.policy.auto_restatement_cron is not None}
     if not automatic:
         return

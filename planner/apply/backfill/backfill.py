@@ -27,10 +27,7 @@ LOOK_SECONDS = 0.5  # between two checks for a cancellation
 
 
 def fill_tables(stage: BackfillStage, plan: Plan, context: ApplyContext, new_tables: dict[str, int]) -> Filled:
-    """Do the tasks of a stage; readers of an external table whose audit found rows are left out.
-
-    `new_tables` has the lease tokens under which tables were created.
-    """
+    """Do the tasks of a stage, without readers of refused external tables; `new_tables` has leases of creations."""
     tasks, project, engine = {task.snapshot.name: task for task in stage.tasks}, context.project, context.engine
     if not tasks:
         context.emit(StageSkipped(Stage.BACKFILL, "nothing is missing"))
@@ -85,8 +82,6 @@ def run_backfill(writer: TableWriter, work: Mapping[str, BackfillTask], pool: Th
 
 @dataclass
 class _BackfillRun:
-    """The state of a backfill: models that are done, running, failed or waiting."""
-
     writer: TableWriter
     work: Mapping[str, BackfillTask]
     sorter: TopologicalSorter[str]
@@ -181,10 +176,7 @@ def spark_ui(connection: ConnectionConfig, engine: Engine) -> str:
 def add_audit_parents(
     parents: Mapping[str, tuple[str, ...]], read: Mapping[str, Collection[str]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the parents of each model, and after them the models that its audits read.
-
-    A model that comes after the audited model itself is left out: its rows are made of that model's.
-    """
+    """Return each model's parents, then the models that its audits read, but none that is made of its rows."""
     all_parents = dict(parents)
     for name in sorted(read.keys() & parents.keys()):
         for audit_parent in sorted(read[name]):

@@ -29,8 +29,6 @@ StoredColumns = Callable[[Collection[str]], Mapping[str, Sequence[Column]]]  # b
 
 
 class PythonRows(Protocol):
-    """The code that computes the rows of Python models."""
-
     def rows(
         self,
         model: Model,
@@ -92,10 +90,7 @@ class Layout:
         return {name: snapshot.model for name, snapshot in self.snapshots.items() if snapshot.kind.is_embedded}
 
     def query(self, model: Model, interval: Interval | None, own: str = "") -> str:
-        """Return the model's query over physical tables, for an interval; for code only its columns, without rows.
-
-        `own` is what a query reads under its model's own name.
-        """
+        """Return the model's query over physical tables for an interval, or code's columns; `own` is its own name."""
         if model.python is not None:
             return no_rows(model.columns)
         tables = self._tables_read_by(model)
@@ -233,10 +228,7 @@ class Layout:
 
 @contextmanager
 def locate_query_errors(model: Model, layout: Layout | None = None) -> Iterator[None]:
-    """Locate a QueryError from within at the model's file.
-
-    With the layout, which knows the text that ran, locate it at the line and the column of the query.
-    """
+    """Locate a QueryError from within at the model's file, by the layout at the line and column of the query."""
     try:
         yield
     except QueryError as error:

@@ -23,8 +23,6 @@ from mergeplan.planner.tables.self_reference import previous_rows_query
 
 
 class BatchQueries(Protocol):
-    """The queries of a batch: those of a layout, or those of a unit test over its inputs."""
-
     @property
     def now(self) -> datetime: ...
 

@@ -12,8 +12,6 @@ Send = Callable[[Json], None]
 
 @dataclass
 class _Run:
-    """A model's run that has begun: the number of its finished batches, and their rows."""
-
     id: str
     batches: int
     done: int = 0

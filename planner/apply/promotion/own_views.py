@@ -22,10 +22,7 @@ def versions_of(view: View) -> str:
 
 
 def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *, replaces: bool) -> None:
-    """Raise Refused if a table, or a view of others, has the name of a view to be created.
-
-    The names in each schema are listed, and only objects with the name of such a view are described.
-    """
+    """Raise Refused if a table, or others' view, has a name that a new view needs; describe only such objects."""
     occupied = list[View]()
     views_by_schema: dict[str, list[View]] = {}
     for view in views:

@@ -16,8 +16,6 @@ from mergeplan.planner.state.store import StateStore
 
 @dataclass(frozen=True)
 class Wanted:
-    """The requested content of an environment in place of the current one, and its entry in the history."""
-
     old: Environment
     new: Environment
     plan_id: str = ""

@@ -3,8 +3,6 @@
 `decide_rollback` is pure: what is shown beforehand is what is done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -29,11 +27,7 @@ NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
 
 @dataclass(frozen=True)
 class RollbackFacts:
-    """The facts that decide a rollback.
-
-    They are the environment as it is and as it was, its history (newest first), the existing tables, and the time that
-    each holds.
-    """
+    """What decides a rollback: the environment now and then, its history, newest first, and the tables' time."""
 
     now: datetime
     old: Environment
@@ -99,18 +93,13 @@ class RollbackPlan:
 
 @dataclass(frozen=True)
 class AskedBy:
-    """The person who requests a rollback and the note, for the history, and the way in which views are swapped."""
-
     who: str = ""
     note: str = ""
     swap: SwapOptions = BY_ONE
 
 
 def build_rollback(store: StateStore, name: str, to_revision: int | None, now: datetime) -> RollbackPlan:
-    """Return what a rollback would do by the current state, without changing anything or using Spark.
-
-    Raise RequestError if there is no such revision, and Refused for the one that is in force.
-    """
+    """Return what a rollback would do, without Spark; raise RequestError for none, Refused for the present one."""
     old, history = store.environments.get(name), store.environments.history(name)
     target = earlier_revision(history, old, to_revision)
     earlier = store.environments.get_revision(name, target.revision)
@@ -123,10 +112,7 @@ def build_rollback(store: StateStore, name: str, to_revision: int | None, now: d
 def apply_rollback(
     store: StateStore, engine: Engine, lease: Lease, plan: RollbackPlan, request: AskedBy = AskedBy(), *, emit: Emit
 ) -> Promoted:
-    """Make the environment show an earlier revision again: a promotion like any other.
-
-    Raise Refused if a table that it needs is gone, and PlanMoved if the environment changed since the plan.
-    """
+    """Promote an earlier revision again; raise Refused if a table is gone, PlanMoved if the environment changed."""
     if plan.refusal:
         raise plan.refusal
     note = request.note or f"back to revision {plan.target.revision}"
@@ -154,10 +140,7 @@ def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
 
 
 def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revision: int | None) -> Revision:
-    """Return the revision to go back to; `history` is newest first.
-
-    Raise RequestError if there is none, and Refused if it is in force.
-    """
+    """Return the revision to go back to, `history` newest first; raise RequestError for none, Refused for this one."""
     if not now.exists:
         raise RequestError(f"There is no environment `{now.name}`.", hint="See `mergeplan environments`.")
     in_force = {row.revision: row for row in history if row.action not in NOT_IN_FORCE}

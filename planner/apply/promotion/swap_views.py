@@ -97,10 +97,7 @@ def _finish_promotion(swap: _ViewSwap) -> Promoted:
 
 
 def _undo_promotion(swap: _ViewSwap, error: BaseException) -> None:
-    """Put every view back to the old map; one that cannot be put back leaves the promotion pending.
-
-    The next process finishes it.
-    """
+    """Put every view back to the old map; if one fails, the promotion stays pending, for the next process to finish."""
     promotion, swap.rolling_back, swap.before = swap.promotion, True, None
     try:
         swap.show(view_changes(promotion.new, promotion.old), promotion.old)
@@ -126,7 +123,10 @@ class _ViewSwap:
             self._comments[view.name] = (*self._comments.get(view.name, ()), view.comment)
         self._refused: set[str] = set()  # views that Spark would not swap, or whose statements it would not run
         self._pause = threading.Event()
-        self._columns = store.tables.columns(_tables_of(promotion))
+        shown = promotion.old.views_by_name, promotion.new.views_by_name
+        self._columns = store.tables.columns(
+            {views[name].table for views in shown for name in promotion.changes.names if name in views}
+        )
         self._moved, self._switch = find_moved_views(promotion), switch_of(promotion)
         self._promoted = False  # whether the switch may say so
         self._through = dict(self._queries_through()) if self._switch else {}
@@ -305,11 +305,6 @@ class _ViewSwap:
             return table not in self._columns or name.lower() not in self.engine.catalog.objects(schema)
         except QueryError:
             return False
-
-
-def _tables_of(promotion: Promotion) -> set[str]:
-    shown = promotion.old.views_by_name, promotion.new.views_by_name
-    return {views[name].table for views in shown for name in promotion.changes.names if name in views}
 
 
 def _never_skip(_view: View) -> bool:

@@ -19,10 +19,7 @@ NOT_THERE = "TABLE_OR_VIEW_NOT_FOUND"
 
 
 def switch_of(promotion: Promotion) -> str:
-    """Return the name of a promotion's switch, in the schema of the first table that it shows; '' if it has none.
-
-    It has none if its views move one by one, and if a single view moves.
-    """
+    """Return a promotion's switch, in its first table's schema; '' if views move one by one, or only one moves."""
     moved = find_moved_views(promotion)
     if promotion.swap.wait_seconds is None or not moved or len(promotion.changes.names) == 1:
         return ""

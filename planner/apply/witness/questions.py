@@ -24,8 +24,6 @@ format_few = partial(format_names, most=5)
 
 @dataclass
 class Questions:
-    """The claims of a plan, and the result of each."""
-
     stand_ins: StandIns
     ask: Ask
     checks: dict[str, Check] = field(default_factory=dict)  # by model
@@ -150,18 +148,14 @@ def _judge_result(claim: Claim, pair: QueryPair, result: PairResult) -> Check:
 def _describe_difference(claim: Claim, pair: QueryPair, result: PairResult) -> str:
     old, new = ({c.name: c.type for c in columns} for columns in (result.first, result.second))
     if pair.columns is None and list(old.items()) != list(new.items()):
-        return _column_difference(old, new)
+        if [*old] != [*new]:
+            return f"By Spark's analyzer its columns are {format_few(new)} now, and were {format_few(old)}."
+        retyped_columns = [name for name in new if old[name] != new[name]]
+        types = f"{old[retyped_columns[0]]} to {new[retyped_columns[0]]}"
+        return f"By Spark's analyzer the type of {format_few(retyped_columns)} changes from {types}."
     if gone := [name for name in pair.columns or () if old.get(name) != new.get(name)]:
         return f"The rules keep {format_few(gone)}, and Spark's analyzer finds another column of that name."
     read = sorted({name.removesuffix(OLD).removesuffix(NEW) for name in (*result.first_reads, *result.second_reads)})
     if read:
         return f"By Spark's analyzer it reads {format_few(read)}, which changed above it."
     return "Spark's analyzer does not find the old and the new text to be one query."
-
-
-def _column_difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
-    if [*old] != [*new]:
-        return f"By Spark's analyzer its columns are {format_few(new)} now, and were {format_few(old)}."
-    retyped_columns = [name for name in new if old[name] != new[name]]
-    types = f"{old[retyped_columns[0]]} to {new[retyped_columns[0]]}"
-    return f"By Spark's analyzer the type of {format_few(retyped_columns)} changes from {types}."

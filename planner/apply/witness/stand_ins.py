@@ -16,7 +16,7 @@ from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.render import render_model
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.change import Change, Columns
+from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.schedule import EPOCH
 from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -71,7 +71,10 @@ class StandIns:
         names = sorted(_names_read(model, embedded, self.sides[side]))
         tables = {name: self._view_of(name, side, same, projected) for name in names}
         if model.reads_itself:
-            tables[model.name] = self._own_rows(snapshot)
+            columns = self._require_columns(snapshot, planned=False)
+            tables[model.name] = self._project_table(
+                snapshot.name, columns, {c.name: c for c in columns}, f"{snapshot.name} itself"
+            )
         return render_model(model, tables, embedded, _interval_of(model), MOMENT)
 
     def do_reads_decide(self, old: Snapshot, new: Snapshot, same: Mapping[str, tuple[str, ...]]) -> bool:
@@ -128,7 +131,8 @@ class StandIns:
     ) -> str:
         old, new = columns
         types = {column.name: normalize_type(column.type) for column in new}
-        shared = {c.name for c in old if types.get(c.name) == normalize_type(c.type)} - _effect_columns(change.effect)
+        effect_columns = change.effect.altered | change.effect.removed | change.effect.added
+        shared = {c.name for c in old if types.get(c.name) == normalize_type(c.type)} - effect_columns
         if same is not None:
             shared = {*same}
         elif change.effect.every:
@@ -161,10 +165,6 @@ class StandIns:
         self.views.setdefault(name, TableView(name, sql, table))
         return f"{SCHEMA}.{name}"
 
-    def _own_rows(self, snapshot: Snapshot) -> str:
-        columns = self._require_columns(snapshot, planned=False)
-        return self._project_table(snapshot.name, columns, {c.name: c for c in columns}, f"{snapshot.name} itself")
-
     def _require_columns(self, snapshot: Snapshot, *, planned: bool) -> TableColumns:
         columns = self._find_columns(snapshot, planned=planned)
         if not columns:
@@ -180,10 +180,6 @@ def _select_outputs(snapshot: Snapshot, columns: TableColumns, projected: bool) 
     by_name = {column.name: column for column in columns}
     judged = find_projection(snapshot) if projected else None
     return tuple(by_name[name] for name in judged) if judged and by_name.keys() >= {*judged} else columns
-
-
-def _effect_columns(effect: Columns) -> frozenset[str]:
-    return effect.altered | effect.removed | effect.added
 
 
 def _names_read(model: Model, embedded: Mapping[str, Model], side: Mapping[str, Snapshot]) -> frozenset[str]:

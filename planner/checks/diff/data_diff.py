@@ -18,7 +18,7 @@ from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Cancelled, QueryError
 from mergeplan.planner.intervals import Timeline
-from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import ColumnName, quote_column
 from mergeplan.planner.semantics.audited_keys import never_null
 
@@ -82,8 +82,6 @@ class Side:
 
 @dataclass(frozen=True)
 class Question:
-    """The comparison of one model: its tables before and after, and how they are compared."""
-
     model: Model
     sides: tuple[Side, Side]
     names: tuple[str, str]  # of the environments
@@ -148,7 +146,10 @@ def data_diff(engine: Engine, question: Question, budget: Budget) -> ModelDiff:
     first, second = question.sides
     schema = schema_diff(first.table.columns, second.table.columns)
     diff = ModelDiff(question.model.name, schema, days=question.days, left_out=question.left_out, note=question.note)
-    common_columns = _common_columns(first.table.columns, second.table.columns)
+    old = {column.name: column.type for column in first.table.columns}
+    common_columns = {
+        column.name: column.type for column in second.table.columns if old.get(column.name) == column.type
+    }
     if question.where:
         question = replace(question, where=row_condition(question.where, common_columns))
     if question.is_equal:
@@ -212,12 +213,6 @@ def _count_rows(engine: Engine, question: Question) -> tuple[int, int]:
     counts = (f"(SELECT COUNT(*) FROM {side.sql} AS t{where})" for side in question.sides)
     ((first, second),) = engine.fetch(f"SELECT {', '.join(counts)}").rows
     return int(str(first)), int(str(second))
-
-
-def _common_columns(first: Collection[Column], second: Collection[Column]) -> dict[str, str]:
-    """Return the columns that both have with one type, name -> type."""
-    old = {column.name: column.type for column in first}
-    return {column.name: column.type for column in second if old.get(column.name) == column.type}
 
 
 def key_of(model: Model, columns: Collection[str]) -> tuple[tuple[str, ...], str]:

@@ -87,7 +87,6 @@ class DiffQuery:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The compared columns."""
         return tuple(column.name for column in (*self.key, *self.values))
 
     @property

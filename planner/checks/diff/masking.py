@@ -18,10 +18,7 @@ def parse_samples(word: str | None) -> Samples | None:
 
 
 def mask_rows(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Rows:
-    """Return the rows, masked as `samples` requires.
-
-    `figures` are aggregates such as counts, which reveal no single row.
-    """
+    """Return the rows, masked as `samples` requires; the aggregates in `figures` reveal no row, and are not masked."""
     if samples == "full":
         return rows
     if samples == "none":
@@ -34,10 +31,7 @@ def mask_rows(rows: Rows, samples: Samples, figures: Collection[str] = ()) -> Ro
 
 
 def mask_value(value: Value) -> Value:
-    """Return a value's shape.
-
-    NULL stays NULL, an empty string stays empty, and a string becomes its first letter and its length.
-    """
+    """Return a value's shape: NULL and an empty string as they are, of a string the first letter and the length."""
     match value:
         case None:
             return None

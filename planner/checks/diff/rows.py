@@ -21,7 +21,6 @@ class RowDifference:
 
     @property
     def text(self) -> str:
-        """One line of output."""
         if self.expected is None and self.actual is None:
             return f"  columns: {', '.join(self.differing)}"
         if self.expected is None:

@@ -117,7 +117,10 @@ def compare_tables(
 
     `by_files` says that both are names of tables whose files are never overwritten: files are compared before any row.
     """
-    first, second = (_read_columns(engine, table) for table in tables)
+    first, second = (
+        tuple(column for column in engine.schema(f"SELECT * FROM {table}") if column.name != HIDDEN_COLUMN)
+        for table in tables
+    )
     renamed, common = _common_columns(first, second, options)
     schema = schema_diff(renamed, second)
     question = _make_question(tables, common, options)
@@ -136,9 +139,14 @@ def _diff_rows(engine: Engine, question: DiffQuery) -> tuple[RowDiff, Samples]:
         if not numbered:
             rows, numbered = _compare_by_key(engine, question, buckets, numbered=False)
         if numbered:
+            counted = (
+                f"SELECT side, kh, COUNT(*) AS c FROM ({question.both(['b', 'kh'])}){buckets.inside} GROUP BY side, kh"
+            )
+            several = f"SELECT side, COUNT(*) FROM ({counted}) WHERE c > 1 GROUP BY side"
+            duplicates = {_whole_number(side): _whole_number(count) for side, count in engine.fetch(several).rows}
             rows = replace(
                 _compare_by_key(engine, question, buckets, numbered=True)[0],
-                duplicate_keys=_count_duplicates(engine, question, buckets.inside),
+                duplicate_keys=(duplicates.get(0, 0), duplicates.get(1, 0)),
             )
         if question.options.samples:
             samples = _fetch_samples(engine, question, buckets.inside, numbered)
@@ -153,10 +161,6 @@ def schema_diff(first: Sequence[Column], second: Sequence[Column]) -> SchemaDiff
         tuple((column.name, column.type) for name, column in old.items() if name not in new),
         tuple((name, c.type, new[name].type) for name, c in old.items() if name in new and new[name].type != c.type),
     )
-
-
-def _read_columns(engine: Engine, table: str) -> tuple[Column, ...]:
-    return tuple(column for column in engine.schema(f"SELECT * FROM {table}") if column.name != HIDDEN_COLUMN)
 
 
 def _common_columns(
@@ -271,13 +275,6 @@ def _bucket_dispersion(rows: int, squares: float) -> float:
     """Return how unequal buckets are: about n if each key has n rows, the factor by which a join multiplies rows."""
     mean = rows / BUCKETS
     return (squares / BUCKETS - mean**2) / mean if mean else 0.0
-
-
-def _count_duplicates(engine: Engine, question: DiffQuery, inside: str) -> tuple[int, int]:
-    counted = f"SELECT side, kh, COUNT(*) AS c FROM ({question.both(['b', 'kh'])}){inside} GROUP BY side, kh"
-    several = f"SELECT side, COUNT(*) FROM ({counted}) WHERE c > 1 GROUP BY side"
-    duplicates = {_whole_number(side): _whole_number(count) for side, count in engine.fetch(several).rows}
-    return duplicates.get(0, 0), duplicates.get(1, 0)
 
 
 def _compare_by_key(engine: Engine, question: DiffQuery, buckets: _Buckets, *, numbered: bool) -> tuple[RowDiff, bool]:

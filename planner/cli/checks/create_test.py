@@ -27,8 +27,6 @@ Written = dict[str, object]
 
 @dataclass(frozen=True)
 class NewTest:
-    """The options of a new test: its content, and where it is written."""
-
     queries: tuple[tuple[str, str], ...]
     this: str | None
     variables: tuple[tuple[str, str], ...]

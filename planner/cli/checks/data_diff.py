@@ -65,10 +65,7 @@ def data_diff(
 def diff_plan_data(
     work: Workspace, out: Output, plan: Plan, options: DataDiffOptions | None
 ) -> Sequence[DataDifference] | None:
-    """Return what an applied plan did to rows; None if that is not requested or not known.
-
-    If the comparison fails, print a warning: the plan is carried out, and stays so.
-    """
+    """Return what an applied plan did to rows; None if not requested, or if it fails, with a warning."""
     if options is None:
         return None
     differences, names = [], (plan.base, plan.environment)

@@ -15,7 +15,7 @@ from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import workspace
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import isolation_of
-from mergeplan.planner.parsing.definitions.formatting import Formatted, Style
+from mergeplan.planner.parsing.definitions.formatting import Formatted
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.project.sql_files import SqlFile, SqlFiles, open_sql_files, style_of
 from mergeplan.planner.replace_file import replace_file
@@ -59,7 +59,11 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
     if not root.is_dir():
         raise RequestError(f"There is no folder `{root}`.")
     config, document, files = open_sql_files(root, isolation_of(os.environ), Cache(cache_of(os.environ)))
-    format_style = _merge_style(style_of(config), style)
+    style.pop("gateway")  # every verb has it, but formatting runs nothing
+    rewrite = style.pop("rewrite_casts")
+    if rewrite is not None:
+        style["no_rewrite_casts"] = not rewrite
+    format_style = replace(style_of(config), **{key: value for key, value in style.items() if value is not None})
     dialect = parse_dialect(config.model_defaults.dialect, document.place(("model_defaults", "dialect")))
     chosen = _select_files(root.resolve(), files, names)
     results = [Result(file, formatted) for file, formatted in files.format(chosen, dialect, format_style)]
@@ -69,14 +73,6 @@ def format_files(names: tuple[str, ...], check: bool, diff: bool, root: Path, ou
             replace_file(root / result.file.name, result.now.text.replace("\n", result.file.newline))
     _report_results(results, check=check, diff=diff, as_json=output == "json")
     return 1 if check and changed else 0
-
-
-def _merge_style(config: Style, option_values: dict[str, Any]) -> Style:
-    option_values.pop("gateway")  # every verb has it, but formatting runs nothing
-    rewrite = option_values.pop("rewrite_casts")
-    if rewrite is not None:
-        option_values["no_rewrite_casts"] = not rewrite
-    return replace(config, **{key: value for key, value in option_values.items() if value is not None})
 
 
 def _select_files(root: Path, files: SqlFiles, names: Sequence[str]) -> Sequence[str]:

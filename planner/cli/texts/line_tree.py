@@ -16,8 +16,6 @@ GAP, LINE, FORK, END = Tree.TREE_GUIDES[0]
 
 
 class LineTree:
-    """A label and the labels below it."""
-
     def __init__(self, label: Text) -> None:
         self.label = label
         self.children: list[LineTree] = []
@@ -29,7 +27,12 @@ class LineTree:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if options.ascii_only or options.legacy_windows:  # other guides
-            yield self._as_rich_tree()
+            tree = Tree(self.label)
+            waiting = [(self, tree)]
+            while waiting:
+                line_tree, rich_tree = waiting.pop()
+                waiting += [(child, rich_tree.add(child.label)) for child in line_tree.children]
+            yield tree
             return
         for guide, below, label in self._walk_labels():
             width = options.max_width - len(guide)
@@ -51,11 +54,3 @@ class LineTree:
                 (f"{below}{END if number == last else FORK}", f"{below}{GAP if number == last else LINE}", child)
                 for number, child in reversed([*enumerate(tree.children)])
             ]
-
-    def _as_rich_tree(self) -> Tree:
-        tree = Tree(self.label)
-        waiting = [(self, tree)]
-        while waiting:
-            line_tree, rich_tree = waiting.pop()
-            waiting += [(child, rich_tree.add(child.label)) for child in line_tree.children]
-        return tree

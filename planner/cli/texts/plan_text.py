@@ -12,7 +12,7 @@ from mergeplan.planner.model.graph import reach_names
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.category.override import end_of
-from mergeplan.planner.plan.change import Category, Change, ChangeKind, Override
+from mergeplan.planner.plan.change import Category, Change, ChangeKind
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.witness.check import CheckState
 from mergeplan.planner.session.wording import (
@@ -71,14 +71,20 @@ def plan_text(plan: Plan, estimates: Mapping[str, Estimate], *, diffs: bool = Tr
     parts += _not_selected(plan)
     parts += [_note_text(f"Warning: {obstacle.place or ''} {obstacle.message}") for obstacle in plan.warnings]
     parts += [_note_text(f"Left empty by request: {display_name(plan, c.name)}.") for c in plan.changes if c.recorded]
-    parts += [_blocker_text(f"{blocker.place or ''} {blocker.message}".strip()) for blocker in plan.blockers]
+    parts += [
+        Text.assemble(("Blocked: ", "bold red"), f"{blocker.place or ''} {blocker.message}".strip())
+        for blocker in plan.blockers
+    ]
     edited = {change.name for change in plan.changes if change.change is ChangeKind.DIRECT and not change.override}
     for override in {unused.model: unused for unused in plan.unused_overrides}.values():  # the latest of each model
         if override.model in edited or override.restates:
             subject = "restatement" if override.restates else "category"
-            parts.append(
-                _note_text(f"The {subject} of `{override.model}` no longer applies: {_end_words(plan, override)}.")
+            end_words = (
+                f"`{plan.base}` has another version of the model since"
+                if end_of(override, plan.changes) == "base"
+                else "the model or what it reads was edited since"
             )
+            parts.append(_note_text(f"The {subject} of `{override.model}` no longer applies: {end_words}."))
     return Group(*parts)
 
 
@@ -87,12 +93,6 @@ MODIFIED = {
     ChangeKind.RESTATED: "Restated",
     ChangeKind.METADATA: "Metadata Updated",
 }
-
-
-def _end_words(plan: Plan, override: Override) -> str:
-    if end_of(override, plan.changes) == "base":
-        return f"`{plan.base}` has another version of the model since"
-    return "the model or what it reads was edited since"
 
 
 def difference_text(plan: Plan, what: str) -> RenderableType:
@@ -305,10 +305,6 @@ def _skip_condition_text(plan: Plan, change: Change) -> str:
     if not models:
         return ""
     return f", unless {' and '.join(models)} come{'s' if len(models) == 1 else ''} out the same"
-
-
-def _blocker_text(text: str) -> Text:
-    return Text.assemble(("Blocked: ", "bold red"), text)
 
 
 def _note_text(text: str) -> Text:

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from mergeplan.planner.apply.backfill.work import Filled
-from mergeplan.planner.apply.events import Promoted
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.cli.checks.data_diff import diff_plan_data
 from mergeplan.planner.cli.checks.physical_plan import physical_of_plan
@@ -58,7 +57,10 @@ def carry_on(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -
     if not new_plan.blockers and handling.then_run:
         return report_outcome(out, _run_due_models(work, out, new_plan))
     compared = {} if new_plan.blockers else _comparison_results(work, out, new_plan, handling)
-    earlier_promotion = _earlier_promotion_row(find_earlier_promotion(work, new_plan.environment, handling.note))
+    promotion = find_earlier_promotion(work, new_plan.environment, handling.note)
+    earlier_promotion = (
+        None if promotion is None else PromotionRow(views=view_counts(promotion), revision=promotion.revision)
+    )
     return report_unapplied(out, new_plan, earlier_promotion, compared)
 
 
@@ -90,7 +92,3 @@ def _run_due_models(work: Workspace, out: Output, new_plan: Plan) -> Outcome:
     if isinstance(out, Terminal):
         out.finish()
     return run_after_plan(work, new_plan.environment).outcome or Outcome((), Filled(), None)
-
-
-def _earlier_promotion_row(promotion: Promoted | None) -> PromotionRow | None:
-    return None if promotion is None else PromotionRow(views=view_counts(promotion), revision=promotion.revision)

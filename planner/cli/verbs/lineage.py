@@ -123,10 +123,7 @@ def _lineage_page(lineage_found: Lineage, models: Mapping[str, Model]) -> str:
 
 
 def lineage_mermaid(lineage_found: Lineage) -> str:
-    """Return the lineage as a flowchart with a frame for each model.
-
-    Dotted arrows decide rows, and thick ones are not followed.
-    """
+    """Return the lineage as a flowchart of models; dotted arrows decide rows, and thick ones are not followed."""
     ids = {node: f"n{number}" for number, node in enumerate(lineage_found.nodes)}
     lines = ["flowchart LR"]
     for number, model in enumerate(dict.fromkeys(node.model for node in ids)):

@@ -67,10 +67,7 @@ class CommittedTables(ABC):
     def _write_rows(
         self, table: Table, frame: Frame, where: str | None, aggregates: Mapping[str, str], mark: str = ""
     ) -> dict[str, Any]:
-        """Replace rows in one commit, and return aggregates (Spark SQL) over the new ones.
-
-        Without a condition there is only their number.
-        """
+        """Replace rows in one commit, and return aggregates (Spark SQL) over the new ones: of all rows their number."""
         frame, observed = self._sessions.current.observe(sort_frame(table, frame), **aggregates)
         self._overwrite_rows(table, frame, where, mark)
         if values := observed():

@@ -15,10 +15,7 @@ from mergeplan.planner.naming import quote_column
 def create_table(
     sessions: Sessions, table: Table, properties: Iterable[tuple[str, str]], *, comments: bool, is_listed: bool = True
 ) -> bool:
-    """Create the schema and the empty table, with its properties; return True if the table was missing.
-
-    Existing ones stay unchanged. `is_listed` is as in `create_in_schema`.
-    """
+    """Create the schema and the table with its properties, or return False if it exists; see `create_in_schema`."""
     sql = f"{quote_name(table.name)} {_table_definition(table, properties, comments=comments)}"
     try:
         create_in_schema(sessions, table.name, f"CREATE TABLE {sql}", is_listed=is_listed)

@@ -44,10 +44,7 @@ OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that it
 
 @dataclass(frozen=True)
 class LastMerge:
-    """The version of a table, and the batch that was merged last with the version before it.
-
-    `batch_id` is '' for a table without such a batch.
-    """
+    """The version of a table, and the last merged batch with the version before it; `batch_id` is '' for none."""
 
     version: int
     batch_id: str = ""
@@ -55,8 +52,6 @@ class LastMerge:
 
 
 class Delta(CommittedTables):
-    """The verbs of `FormatTables` for Delta."""
-
     def create(self, table: Table) -> bool:
         is_new = create_table(self._sessions, table, table.options, comments=self._comments)
         if is_new and table.partitioning and self._read_history(table.name, 1)[0]["version"]:

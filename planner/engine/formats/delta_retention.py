@@ -22,8 +22,6 @@ _INTERVAL = re.compile(r"(?:interval\s+)?(\d{1,7})\s+(minute|hour|day|week)s?")
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of a table's log."""
-
     version: int
     at: datetime
     operation: str
@@ -80,10 +78,7 @@ def is_pinned(history: Iterable[Commit], needed_version: int | None, now: dateti
 
 
 def is_due(history: Iterable[Commit], keep: timedelta, now: datetime) -> bool:
-    """Return True if a version was replaced longer than `keep` ago and no VACUUM has run since.
-
-    A VACUUM that may have run with other properties does not count.
-    """
+    """Return True if a version was replaced longer than `keep` ago, and no VACUUM ran since with these properties."""
     history = tuple(history)
     written = [commit for commit in history if not commit.operation.startswith("VACUUM")]
     ended = max((commit.at for commit in history if commit.operation == "VACUUM END"), default=None)

@@ -47,8 +47,6 @@ BEFORE = "mergeplan.before"  # the property that says where a table pointed befo
 
 
 class HiveFiles:
-    """The verbs of `FormatTables` for parquet and ORC."""
-
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions, self._comments = sessions, comments
         self._run = sessions.run
@@ -75,7 +73,9 @@ class HiveFiles:
     def replace_all(self, table: Table, frame: Frame, *, is_fresh: bool = False) -> Written:
         """Replace all rows by changing the location of the table."""
         if is_fresh and not table.partition_columns and (place := self._first_place(table.name)):
-            return self._append_rows(table, frame, place)
+            # to the location, not the table: a late process, once another has repointed that, leaves only unread files
+            self._sessions.check()
+            return Written(self._save_rows(table, frame, place, {"rows": "count(1)"}, mode="append")["rows"])
         return self._replace_all(table, frame, _batch_below(self._find_location(table.name), self._sessions.attempt))
 
     def replace_interval(self, table: Table, frame: Frame, interval: Interval) -> Written:
@@ -199,15 +199,6 @@ class HiveFiles:
         types = {column.name: LIMITED_TEXT.sub("string", column.type) for column in table.stored_columns}
         ddl = ", ".join(f"{quote_column(name)} {kind}" for name, kind in types.items())
         return self._sessions.current.spark.read.format(table.format).schema(ddl).load(place)
-
-    def _append_rows(self, table: Table, frame: Frame, place: str) -> Written:
-        """Write the first rows of a table directly to where it was created.
-
-        The rows go to the location and not to the table: a late process, after another one has repointed the table,
-        only leaves files that nothing reads.
-        """
-        self._sessions.check()
-        return Written(self._save_rows(table, frame, place, {"rows": "count(1)"}, mode="append")["rows"])
 
     def _replace_all(self, table: Table, frame: Frame, batch: str) -> Written:
         self._sessions.check()

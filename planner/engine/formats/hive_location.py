@@ -20,13 +20,10 @@ def is_batch(place: str) -> bool:
 
 @dataclass(frozen=True)
 class HiveLocation:
-    """The location of a table, and what follows from it."""
-
     known: Described
 
     @property
     def location(self) -> str:
-        """The location that the table points to now."""
         return self.known.details["Location"]
 
     @property
@@ -46,7 +43,6 @@ class HiveLocation:
 
     @property
     def lists_partitions(self) -> bool:
-        """True when the catalog lists its partitions."""
         return "Partition Provider" in self.known.details
 
     @property

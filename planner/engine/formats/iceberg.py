@@ -39,10 +39,7 @@ NONE = 0  # the snapshot of a table that has none yet
 
 @dataclass(frozen=True)
 class LastMerge:
-    """The snapshot of a table, and the batch that was merged last with the snapshot before it.
-
-    `batch_id` is '' for a table without such a batch.
-    """
+    """The snapshot of a table, and the last merged batch with the snapshot before it; `batch_id` is '' for none."""
 
     snapshot: int
     batch_id: str = ""
@@ -50,8 +47,6 @@ class LastMerge:
 
 
 class Iceberg(CommittedTables):
-    """The verbs of `FormatTables` for Iceberg."""
-
     def create(self, table: Table) -> bool:
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
         try:

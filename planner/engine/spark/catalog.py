@@ -48,12 +48,10 @@ class Owner:
 
     @property
     def is_alive(self) -> bool:
-        """True while its process runs."""
         return is_process_alive(self.pid)
 
     @property
     def starting(self) -> bool:
-        """True while a warm Spark is starting."""
         return self.warm and not self.port and self.is_alive
 
     @property

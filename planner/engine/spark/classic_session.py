@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
+import queue
 import secrets
 import signal
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mergeplan.planner.engine.analysis import TOO_SLOW, Analysis, PairResult
 from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import CatalogLock, session_conf, spark_folder
 from mergeplan.planner.engine.spark.errors import explain_unwritable, translate_error
 from mergeplan.planner.engine.spark.plans.comparing import PlanComparing
-from mergeplan.planner.engine.spark.plans.deadline import TooSlowError, yield_in_time
 from mergeplan.planner.engine.spark.process.connect_server import ConnectServer, local_url, serving_conf
 from mergeplan.planner.engine.spark.process.format_settings import needs_open_metastore, remember_formats, starting_conf
 from mergeplan.planner.engine.spark.process.installed import spark_home
@@ -33,6 +33,46 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _gateway_lock = threading.Lock()
+T = TypeVar("T")
+
+
+class TooSlowError(Exception):
+    """A result did not come in time."""
+
+
+class _Raised(Exception):
+    def __init__(self, reason: BaseException) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+_END = object()
+
+
+def yield_in_time(results: Iterable[T], seconds: float) -> Iterator[T]:
+    """Yield the results of a thread; raise TooSlowError, and leave the thread, which cannot be ended, to itself."""
+    finished: queue.SimpleQueue[object] = queue.SimpleQueue()
+    threading.Thread(target=_produce, args=(results, finished), daemon=True).start()
+    while True:
+        try:
+            result = finished.get(timeout=seconds)
+        except queue.Empty:
+            raise TooSlowError from None
+        if result is _END:
+            return
+        if isinstance(result, _Raised):
+            raise result.reason
+        yield result  # type: ignore[misc]
+
+
+def _produce(results: Iterable[T], finished: queue.SimpleQueue[object]) -> None:
+    try:
+        for result in results:
+            finished.put(result)
+    except BaseException as error:
+        finished.put(_Raised(error))
+    else:
+        finished.put(_END)
 
 
 class ClassicSession:
@@ -82,7 +122,6 @@ class ClassicSession:
 
     @property
     def has_ended(self) -> bool:
-        """True when its JVM is gone."""
         return self.jvm.process.poll() is not None
 
     @property

@@ -46,10 +46,7 @@ class ContentQuery:
         return f"SELECT max(period), count(1), {', '.join(sums)} FROM ({rows}){group}"
 
     def answer(self, rows: Iterable[Sequence[Any]]) -> Found:
-        """Return column set -> period -> content; include every period of the interval, with or without rows.
-
-        Raise QueryError for rows in a partition that is no period of the interval.
-        """
+        """Return column set -> period -> content, for each period of the interval; raise QueryError for other rows."""
         rows_by_period = {str(row[0]): row for row in rows if row[1]}
         by = self.table.partitioning
         periods = by.periods(self.interval) if by and self.interval else (WHOLE,)

@@ -15,8 +15,6 @@ NO_OBJECT = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 
 @dataclass(frozen=True)
 class Described:
-    """The catalog's description of a table or view."""
-
     details: dict[str, str]
     comments: dict[str, str]  # of the columns
     partitions: tuple[str, ...] = ()  # the columns that it is partitioned by
@@ -25,12 +23,10 @@ class Described:
 
     @property
     def properties(self) -> str:
-        """The properties of a table or view, as one text."""
         return self.details.get("Table Properties", "") + self.details.get("View Properties", "")
 
     @property
     def format(self) -> str:
-        """The format of a table, in lower case."""
         return self.details.get("Provider", "").lower()
 
     @property
@@ -79,10 +75,7 @@ def _partition_columns(titles: list[str]) -> tuple[str, ...]:
 
 
 def create_in_schema(sessions: Sessions, name: str, sql: str, *, is_listed: bool = True) -> None:
-    """Run a statement that creates an object; create its schema first if that is missing.
-
-    `is_listed` is False for a table whose partitions Spark reads from its folders.
-    """
+    """Create an object, and its schema if missing; `is_listed` is False if its partitions are read from folders."""
     run, schema = (sessions.run if is_listed else sessions.current.run_unlisted), name.rpartition(".")[0]
     with sessions.new_schemas.turn(schema) as is_first:  # or every thread would make the schema
         if is_first and not has_schema(sessions, schema):

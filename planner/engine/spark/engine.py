@@ -113,10 +113,7 @@ class SparkEngine:
             return Rows(tuple(frame.columns), fetch_rows(frame))
 
     def scan_bytes(self, sql: str) -> int | None:
-        """Return how many bytes of files a query would read, of only the partitions that it needs.
-
-        Return None if Spark cannot tell (or refuses the query). Nothing is run.
-        """
+        """Return the bytes of files, by partition, that a query would read; None if unknown. Nothing is run."""
         try:
             with self._sessions.statement(sql):
                 return self._sessions.current.scan_bytes(wrap_query(sql))
@@ -155,10 +152,7 @@ class SparkEngine:
             raise translate_error(error, "") from None
 
     def cancel(self) -> None:
-        """End what runs now; the running verbs raise Cancelled.
-
-        It never blocks: a signal handler may call it.
-        """
+        """End what runs now, without blocking: a signal handler may call it. The running verbs raise Cancelled."""
         self._sessions.cancel()
 
     def close(self) -> None:

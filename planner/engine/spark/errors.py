@@ -187,10 +187,7 @@ def _innermost_error(text: str, condition: str | None) -> tuple[str, str | None]
 
 
 def _query_position(message: SparkMessage, sql: str) -> tuple[int, int]:
-    """Return the 1-based line and column in the query; (0, 0) if Spark refers to another text.
-
-    Spark may have been given the query in its wrapper; the fragment that it quotes decides.
-    """
+    """Return the 1-based line and column in the query; (0, 0) if the fragment that Spark quotes is not of it."""
     if message.context:
         start, stop, fragment = message.context
         for shift in (0, len(WRAPPER)):

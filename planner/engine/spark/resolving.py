@@ -16,10 +16,7 @@ def start_timeout(conf: Mapping[str, str], usual: float) -> float:
 
 
 def resolution_error(conf: Mapping[str, str], log: Path, began: int) -> RequestError | None:
-    """Return the error of jars that could not be fetched, from Spark's log since `began`.
-
-    Return None if that was not what kept Spark from starting.
-    """
+    """Return the error of jars that could not be fetched, from Spark's log since `began`; None for another cause."""
     if not conf.get(PACKAGES):
         return None
     with log.open("rb") as file:

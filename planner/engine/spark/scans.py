@@ -18,7 +18,9 @@ def plan_bytes(plan: Any) -> int | None:
     """Return the bytes of a Spark plan (a Java object) and of its subqueries; None if one leaf is not known."""
     subqueries = _iterate_sequence(plan.subqueriesAll())
     leaves = [leaf for tree in (plan, *subqueries) for leaf in _iterate_sequence(tree.collectLeaves())]
-    return _sum_sizes(int(str(leaf.stats().sizeInBytes())) for leaf in leaves if _reads_files(leaf))
+    return _sum_sizes(
+        int(str(leaf.stats().sizeInBytes())) for leaf in leaves if str(leaf.simpleString(1)).startswith(FILES)
+    )
 
 
 def parse_plan_bytes(text: str) -> int | None:
@@ -39,10 +41,6 @@ def parse_relations(plan: str) -> frozenset[str]:
 def _sum_sizes(sizes: Iterable[int]) -> int | None:
     scan_sizes = list(sizes)
     return None if any(size >= UNKNOWN for size in scan_sizes) else sum(scan_sizes)
-
-
-def _reads_files(leaf: Any) -> bool:
-    return str(leaf.simpleString(1)).startswith(FILES)
 
 
 def _iterate_sequence(sequence: Any) -> Iterator[Any]:

@@ -67,10 +67,7 @@ class EngineSession(Protocol):
         """Return a condition on rows (Spark SQL) as the writers of frames take it."""
 
     def run_unlisted(self, sql: str) -> Frame:
-        """Run a statement that creates a table whose partitions Spark reads from its folders.
-
-        All partitions of such a table move with it.
-        """
+        """Run a statement that creates a table with the partitions of its folders; all of them move with it."""
 
     def enter(self, tag: str) -> None:
         """Tag what this thread runs from now on."""
@@ -82,10 +79,7 @@ class EngineSession(Protocol):
         """Return how many bytes of files a query would read, without a job; None if Spark does not know."""
 
     def parse_tree(self, sql: str) -> str | None:
-        """Return the parser's plan of a query, before any name in it is looked up.
-
-        Return None if this Spark shows it only when all names are known.
-        """
+        """Return the parser's plan of a query, before any name is looked up; None if this Spark cannot show it."""
 
     def frame_tree(self, frame: Frame, sql: str) -> str:
         """Return the same plan for a query that was analysed already, as this frame."""
@@ -94,10 +88,7 @@ class EngineSession(Protocol):
         """Return Spark's verdict on pairs of queries over empty tables; None if no Spark shows its plans."""
 
     def location(self, table: str, unless: str) -> str | None:
-        """Return the location of a table of Spark's own catalog, without a statement.
-
-        Return None if the table has the property `unless`, or if only a statement tells.
-        """
+        """Return the location of a table of Spark's catalog; None if it has `unless`, or if only a statement tells."""
 
     def jobs(self) -> int:
         """Return how many Spark jobs this session has started."""

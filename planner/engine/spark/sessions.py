@@ -38,7 +38,6 @@ class Sessions:
 
     @property
     def current(self) -> EngineSession:
-        """This thread's session."""
         thread_session: EngineSession | None = getattr(self._thread, "session", None)
         return thread_session or self.shared
 
@@ -107,10 +106,7 @@ class Sessions:
         return self._lasting_operations()[1] is not None
 
     def _lasting_operations(self) -> tuple[Operations | None, ServerOperations | None]:
-        """Return the record of operations, and the server that continues them if there is one.
-
-        There is no server in a separate session, which depends on its statements.
-        """
+        """Return the record of operations, and the server that continues them, but none in a separate session."""
         operations: Operations | None = getattr(self._thread, "operations", None)
         return operations, (self.shared.operations if operations and self.current is self.shared else None)
 
@@ -173,10 +169,7 @@ class Sessions:
 
     @contextmanager
     def statement(self, sql: str = "") -> Iterator[None]:
-        """Wrap a request to Spark: its jobs get the era's tag, and Spark's errors are translated to ours.
-
-        Raise RequestError for a text with a closed function, wherever it comes from.
-        """
+        """Tag Spark's jobs with the era, and translate its errors; raise RequestError for a closed function."""
         self.judge(sql)
         with self._lock:
             era = self._era
@@ -203,10 +196,7 @@ class Sessions:
                     del self._under_way[era]
 
     def check(self) -> None:
-        """Raise Cancelled if this thread's statement was cancelled, or what a guard of its writes raises.
-
-        Call it before each step that cannot be undone.
-        """
+        """Raise Cancelled, or what a guard of the writes raises; call it before each step that cannot be undone."""
         self._raise_if_cancelled()
         for guard in self._guards:
             guard()

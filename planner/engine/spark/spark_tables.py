@@ -47,8 +47,6 @@ STORES: Mapping[str, FormatStore] = {"parquet": HiveFiles, "orc": HiveFiles, "de
 
 
 class SparkTables:
-    """The verbs of `TableStore` on one Spark."""
-
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions = sessions
         self._formats = {name: store(sessions, comments=comments) for name, store in STORES.items()}
@@ -108,9 +106,10 @@ class SparkTables:
             marks = (Column(mark, "string"),) if mark else ()
             return cast_frame(replace(table, columns=(*table.columns, *marks)), self._sessions.query(sql))
 
+        # the WHENs of a model omit a column that only its table has
         native = (
             NativeMerge(merge_into, lambda: rows(merge_into.rows, merge_into.mark))
-            if merge_into and _is_whole(table, merge_into)
+            if merge_into and (not merge_into.matched or not any(column.hidden for column in table.partition_columns))
             else None
         )
         with self._sessions.statement():
@@ -118,10 +117,7 @@ class SparkTables:
             return self._format_tables(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Restore the table to before the first batch with this id prefix.
-
-        The format is that of the catalog: a model may have another one by now.
-        """
+        """Restore the table to before the first batch with this id prefix, in the format that the catalog has."""
         with self._sessions.statement():
             description = describe_table(self._sessions, table.name)
             self._sessions.check()
@@ -175,7 +171,12 @@ class SparkTables:
 
     def last_write(self, name: str) -> datetime | None:
         with self._sessions.statement():
-            return find_last_write(self._sessions, name)
+            description = describe_table(self._sessions, name)
+            if description is None or description.is_view:
+                return None
+            self._sessions.run(f"REFRESH TABLE {quote_name(name)}")
+            rows = _read_moments(self._sessions, name, description)
+            return datetime.fromtimestamp(rows[0][0] / 1000, UTC) if rows and rows[0][0] is not None else None
 
     def size(self, name: str) -> int | None:
         with self._sessions.statement():
@@ -207,24 +208,6 @@ class SparkTables:
     def _format_tables(self, name: str) -> FormatTables:
         """Return the tables of that format; files of any other one are repointed like parquet's."""
         return self._formats.get(name) or self._formats["parquet"]
-
-
-def _is_whole(table: Table, merge_into: MergeInto) -> bool:
-    """Return True if a merge sets all columns: the WHENs of a model omit a column that only its table has."""
-    return not merge_into.matched or not any(column.hidden for column in table.partition_columns)
-
-
-def find_last_write(sessions: Sessions, name: str) -> datetime | None:
-    """Return the moment (UTC) of a table's last commit with rows, or of its newest file.
-
-    Return None for a view, for a missing table, for one without rows, and where its format does not record writes.
-    """
-    description = describe_table(sessions, name)
-    if description is None or description.is_view:
-        return None
-    sessions.run(f"REFRESH TABLE {quote_name(name)}")
-    rows = _read_moments(sessions, name, description)
-    return datetime.fromtimestamp(rows[0][0] / 1000, UTC) if rows and rows[0][0] is not None else None
 
 
 def _read_moments(sessions: Sessions, name: str, description: Described) -> list[Any]:

@@ -64,10 +64,7 @@ async def render_model(server: Server, uri: str, model: str) -> dict[str, str] |
 
 
 async def list_unit_tests(server: Server, uri: str) -> list[dict[str, Any]]:
-    """Return the unit tests of a project's folder, by its files and open texts.
-
-    Raise JsonRpcException if it is no project.
-    """
+    """Return the unit tests of a project's folder, by files and open texts; raise JsonRpcException for another."""
     folder = Path(to_fs_path(uri) or "").resolve()
     if not is_project(folder):
         raise JsonRpcException(f"`{folder}` is no project.", REFUSED)
@@ -77,10 +74,7 @@ async def list_unit_tests(server: Server, uri: str) -> list[dict[str, Any]]:
 
 
 def run_unit_test(root: Path, path: str, name: str, children: Children) -> dict[str, Any]:
-    """Return whether the test of a file passes, and its output.
-
-    The file is read as it is on the disk. The process is among `children` while it runs.
-    """
+    """Return whether the test of a file on the disk passes, and its output; `children` has its process meanwhile."""
     # `-P`: no module of the editor's working folder replaces one of ours
     command = [sys.executable, "-P", "-m", "mergeplan", "test", f"{path}::{name}", "-p", str(root)]
     environ = {VARIABLE: REQUIRED, **os.environ}

@@ -61,10 +61,7 @@ def make_symbol(lines: Lines, symbol: Symbol) -> lsp.DocumentSymbol:
 
 
 def make_workspace_edit(root: Path, edits: Iterable[Edit], texts: dict[str, str]) -> lsp.WorkspaceEdit:
-    """Return edits by file; `texts` are those that the edits were made of.
-
-    A missing file is created.
-    """
+    """Return edits by file, of which a missing one is created; `texts` are those that the edits were made of."""
     by_path: dict[str, list[Edit]] = {}
     for edit in edits:
         by_path.setdefault(edit.path, []).append(edit)

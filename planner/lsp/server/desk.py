@@ -27,8 +27,6 @@ threading.stack_size(STACK)
 
 @dataclass
 class OpenDocument:
-    """A file that is open: its newest text, and the results for it."""
-
     uri: str
     path: str  # from its project's folder
     editor: Editor
@@ -42,12 +40,10 @@ class OpenDocument:
 
     @property
     def lines(self) -> Lines:
-        """The text by lines."""
         return Lines(self.text, self.mark)
 
     @property
     def view(self) -> ProjectView | None:
-        """The document's project as it was last read."""
         return self.editor.view
 
 

@@ -47,10 +47,7 @@ class Server(LanguageServer):
         task.add_done_callback(self.background.discard)
 
     async def ask(self, uri: str, question: Callable[[OpenDocument, ProjectView], T]) -> T | None:
-        """Return the answer to a question about a document's newest text; None if there is no project.
-
-        A MergeplanError becomes the answer's error.
-        """
+        """Return the answer about a document's newest text, None without a project; a MergeplanError is its error."""
 
         def about(document: OpenDocument) -> T | None:
             view = document.view
@@ -71,7 +68,6 @@ class Server(LanguageServer):
             raise JsonRpcException(f"{error.message} {error.hint}".strip(), REFUSED) from None
 
     async def judge(self, document: OpenDocument, *, saved: bool = False) -> None:
-        """Publish the diagnostics of a document, and then the effect of its edit."""
         if not await self.desk.judge(document, saved=saved):
             return
         lines = document.lines

@@ -30,8 +30,6 @@ class YamlPlace:
 
 @dataclass(frozen=True)
 class _Level:
-    """An item's dash or a key, with its column."""
-
     column: int
     step: Step
     start: int  # in its line

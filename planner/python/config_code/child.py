@@ -58,13 +58,19 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         self.builtins = {
             **vars(builtins),
             "__import__": self._import_module,
-            rewriting.SEE: self._record_expression,
+            rewriting.SEE: lambda value, line, lines: record_expression(value, line, lines, self.references),
             rewriting.LINES: note_lines,
             rewriting.CALL: partial(call_function, references, self.caught),
             rewriting.SAME: is_same,
             rewriting.WITHIN: is_within,
         }
-        self.os = self._make_os()
+        environment = Environment(self.references, self._in_try)
+        os_module, path_module = ModuleType("os"), ModuleType("os.path")
+        path_module.__dict__.update(vars(os.path), expandvars=self._refuse_expansion)
+        os_module.__dict__.update(vars(os), environ=environment, getenv=environment.get, path=path_module)
+        for name in ("environb", "getenvb"):
+            os_module.__dict__.pop(name, None)
+        self.os = os_module
 
     def run(self, text: str) -> dict[str, Any]:
         """Return the configuration of config.py as data; raise its own errors, or Undecided."""
@@ -124,9 +130,6 @@ class ConfigCode(importlib.abc.MetaPathFinder):
     def _relative_path(self, path: str) -> str:
         return os.path.relpath(path, self.root) if path.startswith(self.root + os.sep) else ""
 
-    def _record_expression(self, value: Any, line: int, lines: dict[Any, int]) -> Any:
-        return record_expression(value, line, lines, self.references)
-
     def _in_try(self) -> bool:
         frame: FrameType | None = sys._getframe()
         while frame is not None and frame.f_code.co_filename not in self.caught:
@@ -145,15 +148,6 @@ class ConfigCode(importlib.abc.MetaPathFinder):
         if level or name.partition(".")[0] != "os":
             return module
         return self.os.path if name == "os.path" and fromlist else self.os
-
-    def _make_os(self) -> Any:
-        environment = Environment(self.references, self._in_try)
-        os_module, path_module = ModuleType("os"), ModuleType("os.path")
-        path_module.__dict__.update(vars(os.path), expandvars=self._refuse_expansion)
-        os_module.__dict__.update(vars(os), environ=environment, getenv=environment.get, path=path_module)
-        for name in ("environb", "getenvb"):
-            os_module.__dict__.pop(name, None)
-        return os_module
 
     def _refuse_expansion(self, path: Any) -> Any:
         self.references.refuse("`os.path.expandvars` decides the configuration here: use `os.environ`.")
@@ -239,10 +233,7 @@ if __name__ == "__main__":
 
 
 def call_function(references: References, files: Container[str], function: Any, *args: Any, **keywords: Any) -> Any:
-    """Return the result of a call; `files` are those of the project.
-
-    Code in C reads the characters of a text, and those of a reference are marks.
-    """
+    """Return the result of a call; `files` are the project's. Code in C reads characters: a reference's are marks."""
     values = (*args, *keywords.values())
     references_in = any(isinstance(value, Text | Number | Unknown) for value in values)
     if not references_in or _can_take_references(function, files):

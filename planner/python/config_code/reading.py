@@ -43,8 +43,6 @@ NODES = (  # beside those that are looked at one by one
 
 
 class RecordedVariable(ChildMessage):
-    """An environment variable that the file reads."""
-
     name: Annotated[str, Field(pattern=f"^{NAME.pattern}$")]
     default: str | int | float | bool | None = None
     filters: tuple[Literal["int", "float", "lower", "upper", "trim"], ...] = ()
@@ -97,10 +95,7 @@ def run_config(
 
 
 def known_values(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a config.py may know of the environment.
-
-    That is which variables are set, and the values that are empty or that the operator lets it see.
-    """
+    """Return what a config.py may know: which variables are set, and those values that are empty or shown to it."""
     allowed = {name.strip() for name in environment.get(VARIABLE, "").split(",")}
     values = {name: value for name, value in environment.items() if name in allowed or not value}
     return {"values": values, "filled": sorted(environment.keys() - values.keys())}
@@ -130,10 +125,7 @@ def mentioned_names(root: Path, environment: Mapping[str, str]) -> frozenset[str
 
 
 def _isolation_for(text: str, isolation: Isolation, path: str) -> Isolation:
-    """Return how the file is isolated: one of a plain form does nothing that isolation would prevent.
-
-    Raise Refused for any other file if isolation is required and not possible.
-    """
+    """Return how the file is isolated, if not of a plain form; raise Refused if that is required and impossible."""
     if not isolation.required or not (obstacle := cannot()):
         return isolation
     if line := beyond_plain(text):

@@ -109,7 +109,6 @@ class Text(str):
 
     @property
     def raw(self) -> str:
-        """The text with its marks, as a plain one."""
         return str.__str__(self)
 
     @property

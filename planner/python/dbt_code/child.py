@@ -74,8 +74,6 @@ SETTINGS = """materialized incremental_strategy unique_key partition_by event_ti
 
 
 class DbtWork:
-    """One dbt project, compiled on request."""
-
     def __init__(self) -> None:
         self.root = ""
         self._compiling: Compiling | None = None
@@ -152,8 +150,6 @@ class DbtWork:
 
 
 class Compiling:
-    """dbt's compiler over one parsed project, without a warehouse."""
-
     def __init__(self, manifest: Any) -> None:
         from dbt.adapters.factory import FACTORY
         from dbt.compilation import Compiler
@@ -327,10 +323,7 @@ class Compiling:
         }  # fmt: skip
 
     def compile(self, node: Any, *, incremental: bool) -> str:
-        """Return the text of a node, with a mark for the time of the run.
-
-        Raise CompileError if anything else in the text follows from that time.
-        """
+        """Return a node's text with a mark for the run's time; raise CompileError if other text follows from it."""
         text = self.render(node, incremental, None)
         if MARKED.search(text):
             for time in (*TIMES, datetime.now(UTC)):

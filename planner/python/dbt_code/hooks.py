@@ -31,8 +31,6 @@ class UnknownRows:
 
 
 class UnknownRow:
-    """A row of which nothing is known."""
-
     def values(self) -> list[UnknownValue]:
         """Return the first value: whether there are more is unknown."""
         return [UnknownValue()]

@@ -28,8 +28,6 @@ READERS: Mapping[str, Callable[[str], Any]] = {
 
 
 class Questions:
-    """The questions of one project, and the known answers."""
-
     def __init__(self, adapter: Any, tables: Mapping[str, str]) -> None:
         """Take `tables`, the nodes and sources by the name of their table."""
         self._adapter = adapter

@@ -26,8 +26,6 @@ def refuse_timed_settings(compiler: Any) -> None:
 
 
 class _Config:
-    """The `config` of a template."""
-
     def __init__(self, config: Any) -> None:
         self._config = config
 

@@ -24,15 +24,16 @@ def limit_yaml() -> None:
 
 
 def count_values(node: Any) -> int:
-    """Return how many values a node contains, each counted wherever an alias repeats it.
-
-    Return more than any limit for a node that contains itself.
-    """
+    """Return how many values a node contains, aliases repeated; more than any limit for a node that contains itself."""
     counts: dict[int, int] = {}
     waiting = [node]
     while waiting:
         node = waiting[-1]
-        parts = _child_nodes(node)
+        parts = (
+            []
+            if isinstance(node.value, str)
+            else [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]
+        )
         new = [part for part in parts if id(part) not in counts] if counts.get(id(node)) is None else []
         counts.setdefault(id(node), VALUES_MAX + 1)  # until its parts are counted
         if new:
@@ -42,9 +43,3 @@ def count_values(node: Any) -> int:
         if counts[id(node)] == VALUES_MAX + 1:
             counts[id(node)] = 1 + sum(counts[id(part)] for part in parts)
     return counts[id(node)]
-
-
-def _child_nodes(node: Any) -> list[Any]:
-    if isinstance(node.value, str):
-        return []
-    return [part for item in node.value for part in (item if isinstance(item, tuple) else (item,))]

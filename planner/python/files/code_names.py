@@ -49,15 +49,12 @@ Meaning = OtherName | OwnName
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a piece of code, with those of its module."""
-
     node: ast.AST
     module: Module
     modules: ProjectModules
 
     @cached_property
     def imports(self) -> Mapping[str, tuple[Import, ...]]:
-        """The imports inside of the code."""
         if isinstance(self.node, ast.Module):
             return {}
         package, imports = self.module.path.endswith("/__init__.py"), dict[str, tuple[Import, ...]]()

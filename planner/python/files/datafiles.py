@@ -54,10 +54,7 @@ class DataFiles:
         return FileNames(self.paths)
 
     def digest(self, reads: FileReads, texts: Iterable[str]) -> str:
-        """Return a digest of the files that code may read, with their names; '' if there is none.
-
-        `texts` are those that the code gets while it runs.
-        """
+        """Return a digest of the files, with names, that code with these `texts` may read; '' if there is none."""
         named = frozenset(self.paths if reads.unknown else reads.select_files(self._file_names, texts))
         if named and named not in self._digests:
             parts = (part for path in sorted(named) for part in (path, self._hash_file(path)))

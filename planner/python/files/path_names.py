@@ -23,8 +23,6 @@ ANY_TEXT: Ends = frozenset(("",))  # opens what one of the code's texts names, a
 
 @dataclass(frozen=True)
 class PathNames:
-    """Answers about the paths of a piece of code."""
-
     names: Names
 
     def ends(self, value: Value, depth: int = 0) -> Ends | None:

@@ -1,7 +1,5 @@
 """adopt: tables that are there already, declared, checked and taken over as the first versions of models."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

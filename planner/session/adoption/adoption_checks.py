@@ -77,10 +77,7 @@ class Checked:
 def columns_over(
     plan: Plan, sources: Mapping[str, str], engine: Engine, snapshot: Snapshot, now: datetime
 ) -> tuple[Column, ...]:
-    """Return the columns that a model's query returns over the declared tables, before any table of mergeplan exists.
-
-    A model without a table is inlined as its query, or as its columns without rows.
-    """
+    """Return the columns of a model's query over the declared tables; models without a table are inlined."""
 
     def standing_in(plan_snapshot: Snapshot) -> Snapshot:
         if plan_snapshot.name in sources:

@@ -1,7 +1,5 @@
 """The file that says which tables are adopted for which models: read, and written for a survey's candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -16,10 +14,7 @@ FORM = "Write `tables:` and below it `shop.orders: legacy.orders`, or `table`, `
 
 
 def read_declarations(path: Path) -> tuple[Declared, ...]:
-    """Read the tables that a file declares.
-
-    Raise ProjectError at the line of an error and RequestError if there is no file.
-    """
+    """Read the tables that a file declares; raise ProjectError at a wrong line and RequestError if there is no file."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

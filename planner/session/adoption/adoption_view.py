@@ -1,7 +1,5 @@
 """Tables that are adopted as the contract shows them."""
 
-from __future__ import annotations
-
 from mergeplan.planner.contract.adoption import AdoptedTable, AdoptionView
 from mergeplan.planner.contract.from_errors import split_place
 from mergeplan.planner.contract.from_plan import format_spans

@@ -1,7 +1,5 @@
 """A lineage as a page that needs nothing else: a box for each model, a row for each column, lines between rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -49,10 +47,7 @@ class LineageBox:
 
 
 def lineage_html(lineage: Lineage, models: Mapping[str, Model]) -> str:
-    """Render the lineage as a page.
-
-    A dotted line means that a column decides rows; a thick one starts at a query that is not analysed.
-    """
+    """Render the lineage as a page: dotted lines decide rows, and thick ones start at a query that is not analysed."""
     title = escape(_lineage_title(lineage))
     head = f'<meta charset="utf-8"><title>{title}</title><style>{STYLE}{PAGE}</style>'
     body = f"<h1>{title}</h1>{_render_body(lineage, models)}"

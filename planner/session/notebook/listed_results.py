@@ -1,7 +1,5 @@
 """Rows, environments, revisions and differences of tables, as data that a prompt and a notebook show as a table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -17,8 +15,6 @@ from mergeplan.planner.wording import count_noun
 
 @dataclass(frozen=True, repr=False)
 class FetchedRows(Listed, Rows):
-    """A query's rows."""
-
     def listing(self) -> Listing:
         rows = tuple(tuple(map(cell_text, row)) for row in self.rows)
         return Listing(count_noun(len(rows), "row"), self.columns, rows)

@@ -1,7 +1,5 @@
 """A plan and a difference as HTML for a notebook: every text escaped, no script, a style that stays inside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from html import escape
 

@@ -5,8 +5,6 @@ step of a statement, and limits time, rows, and the length of texts. Nesting tha
 ended by the parent, with this process.
 """
 
-from __future__ import annotations
-
 import re
 import resource
 import sqlite3
@@ -52,8 +50,6 @@ class QueryError(Exception):
 
 
 class Database:
-    """A database in memory that answers requests."""
-
     def __init__(self) -> None:
         self._connection = sqlite3.connect(":memory:", isolation_level=None)
         self._tables: set[str] = set()

@@ -1,7 +1,5 @@
 """Rules of the linter that are queries over the project's catalog: each row that one returns is a violation."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, get_type_hints
 
@@ -25,17 +23,12 @@ SQL_TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER"}
 
 
 class Result(BaseModel):
-    """The rows of a query."""
-
     columns: list[str]
     rows: list[tuple[str | int | float | None, ...]]
 
 
 def find_violations(tables: CatalogTables, only: Collection[str] | None = None) -> tuple[Violation, ...]:
-    """Return what the project's queries find in all models, or in those of these names.
-
-    Raise ProjectError at the file and line of a query that fails. Only tables that a query reads are filled.
-    """
+    """Return what the project's queries find, in models of these names or all; raise ProjectError at their line."""
     rules = [rule for rule in tables.project.rules.own if rule.is_query]
     if not rules:
         return ()

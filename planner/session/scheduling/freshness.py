@@ -1,7 +1,5 @@
 """freshness: how old the tables of an environment are, beside the ages that their models allow."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,12 +31,13 @@ class _Check:
 def stream_freshness(
     work: Workspace, environment: Environment, selectors: Collection[str] = ()
 ) -> Iterator[FreshnessResult]:
-    """Yield the freshness of each model of an environment that limits it; `selectors` () choose all.
-
-    Spark is asked for tables of others and for `loaded_at` alone: the state knows what runs have filled.
-    """
+    """Yield the freshness of each model that limits it; Spark is asked for others' tables and `loaded_at` alone."""
     for result in _measure(work, environment, selectors):
-        _record(work, environment, result)
+        fresh, blocks = result.status is FreshnessStatus.FRESH, not result.ok
+        table = environment.snapshots[result.model.name].table
+        record = RecordedAudit(environment.name, result.model.name, RECORDED_AS, table, int(not fresh), blocks)
+        with suppress(RequestError):  # a reader may not write the state, and still sees the ages
+            work.store.audit_results.record([record])
         yield result
         work.cancellation.check()
 
@@ -53,14 +52,6 @@ def _measure(work: Workspace, environment: Environment, selectors: Collection[st
             yield check_table(work.engine, snapshot, freshness, work.now)
         else:
             yield check_intervals(snapshot.model, freshness, timelines.get(snapshot.table, ()), work.now)
-
-
-def _record(work: Workspace, environment: Environment, result: FreshnessResult) -> None:
-    fresh, blocks = result.status is FreshnessStatus.FRESH, not result.ok
-    table = environment.snapshots[result.model.name].table
-    record = RecordedAudit(environment.name, result.model.name, RECORDED_AS, table, int(not fresh), blocks)
-    with suppress(RequestError):  # a reader may not write the state, and still sees the ages
-        work.store.audit_results.record([record])
 
 
 def _list_checks(work: Workspace, environment: Environment, selectors: Collection[str]) -> list[_Check]:

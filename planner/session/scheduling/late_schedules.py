@@ -1,7 +1,5 @@
 """Schedules that a plan brings with which tables cannot be as fresh as their models promise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from mergeplan.planner.model.graph import Graph, graph_of
@@ -12,10 +10,7 @@ from mergeplan.planner.wording import age_text
 
 
 def find_late_schedules(plan: Plan) -> tuple[Blocker, ...]:
-    """Return a warning for each model that runs too seldom for itself or a reader with `freshness`.
-
-    Only schedules that become slower, and promises that are new or stricter, are judged.
-    """
+    """Return a warning for each model that a slower schedule, or a new or stricter `freshness`, makes late."""
     slower = [change for change in plan.changes if _runs_less_often(change)]
     promising = [change for change in plan.changes if _promises_more(change)]
     if not slower and not promising:

@@ -1,7 +1,5 @@
 """A run with an id: what becomes of each model is recorded while it runs, and may be computed again afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace

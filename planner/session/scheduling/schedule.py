@@ -1,7 +1,5 @@
 """An environment's models as data for schedulers. Only the state is read: no file of the project is needed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,17 +31,13 @@ def make_schedule(store: StateStore, environment: str = PROD) -> Schedule:
         hint = "`mergeplan environments` lists them; a plan that is applied creates one."
         raise RequestError(f"There is no environment `{environment}`.", hint=hint)
     columns = {name: table.columns for name, table in store.tables.all().items()}
-    return schedule_of(store.database.project, shown, columns)
-
-
-def schedule_of(project: str, environment: Environment, columns: Columns) -> Schedule:
-    graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
+    graph = graph_of({name: snapshot.model for name, snapshot in shown.snapshots.items()})
     return Schedule(
-        project=project,
-        environment=environment.name,
-        revision=environment.revision,
-        promoted_at=environment.promoted_at.isoformat() if environment.promoted_at else None,
-        models=tuple(_schedule_model(environment, environment.snapshots[name], graph, columns) for name in graph.order),
+        project=store.database.project,
+        environment=shown.name,
+        revision=shown.revision,
+        promoted_at=shown.promoted_at.isoformat() if shown.promoted_at else None,
+        models=tuple(_schedule_model(shown, shown.snapshots[name], graph, columns) for name in graph.order),
     )
 
 

@@ -1,7 +1,5 @@
 """apply: what a plan needs checked of Spark, and making it so."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -26,10 +24,7 @@ THREADS = 4  # queries at once
 
 
 def check_queries(work: Workspace, plan: Plan) -> None:
-    """Raise QueryError for a query that Spark cannot parse.
-
-    Checked before the plan is shown if Spark is needed anyway, and at the latest before anything is changed.
-    """
+    """Raise QueryError for a query that Spark cannot parse, before anything is changed, or shown if Spark runs."""
     if plan.changes:
         check_syntax(plan, Layout(plan.new.snapshots, plan.parents, work.now), work.engine)
 

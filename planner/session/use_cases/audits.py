@@ -1,7 +1,5 @@
 """audit: the audits of an environment's models, and the standalone ones, on what its tables hold now."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 from mergeplan.planner.apply.audits.record_results import audit_record
@@ -48,10 +46,7 @@ def _record_result(work: Workspace, environment: Environment, result: AuditResul
 def audit_history(
     work: Workspace, environment: Environment, selectors: Collection[str] = (), limit: int = LISTED
 ) -> tuple[RecordedAudit, ...]:
-    """Return the results of an environment's audits in the last three months, newest first.
-
-    Without selectors, standalone audits are included.
-    """
+    """Return an environment's audit results of three months, newest first; standalone ones without selectors."""
     models = _select_models(work, environment, selectors) if selectors else None
     return work.store.audit_results.load(models, environment=environment.name, limit=limit)
 
@@ -66,7 +61,11 @@ def _select_models(work: Workspace, environment: Environment, selectors: Collect
 def _run_selected_audits(
     work: Workspace, environment: Environment, audit_options: AuditOptions
 ) -> Iterator[AuditResult]:
-    project, time = work.project, _resolve_interval(work, audit_options)
+    since = parse_moment(audit_options.start, work.now) or ONCE[0].start
+    until = parse_moment(audit_options.end, work.now, end=True) or work.now
+    if since >= until:
+        raise RequestError("The end does not come after the start.")
+    project, time = work.project, Interval(since, until)
     graph, since_main = graph_of(project.models), git_change_finder(project)
     named = [strip_default_catalog(selector, project.catalogs.default) for selector in audit_options.select]
     chosen = select(graph, named, since_main) if named else frozenset(environment.snapshots)
@@ -91,11 +90,3 @@ def _run_selected_audits(
 def _make_reuse(work: Workspace, environment: Environment) -> AuditReuse:
     stored_tables = {snapshot.table for snapshot in environment.snapshots.values() if snapshot.kind.is_stored}
     return AuditReuse(work.store, work.engine, stored_tables, spark_settings(work.connection) or "")
-
-
-def _resolve_interval(work: Workspace, audit_options: AuditOptions) -> Interval:
-    since = parse_moment(audit_options.start, work.now) or ONCE[0].start
-    until = parse_moment(audit_options.end, work.now, end=True) or work.now
-    if since >= until:
-        raise RequestError("The end does not come after the start.")
-    return Interval(since, until)

@@ -1,7 +1,5 @@
 """Ending what is under way, from another thread or by a signal; what is recorded stays recorded."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -36,8 +34,6 @@ def is_between(event: Event) -> bool:
 
 
 class Cancellation:
-    """The request to end what a session is doing."""
-
     def __init__(self) -> None:
         self._asked = False  # no lock around it: a signal's handler sets it
 

@@ -1,7 +1,5 @@
 """catalog: the project's models as data, beside what an environment shows of them. It starts no Spark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace

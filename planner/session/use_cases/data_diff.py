@@ -1,7 +1,5 @@
 """data diff: what the changes of an environment do to the rows of its models, prod against it, over the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -18,7 +16,7 @@ from mergeplan.planner.checks.diff.data_diff import (
 )
 from mergeplan.planner.checks.diff.table_diff import SchemaDiff, schema_diff
 from mergeplan.planner.contract.base import Detail
-from mergeplan.planner.engine.table import Partitioning, Table
+from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import (
     UNITS,
@@ -48,10 +46,7 @@ def pairs_of_plan(plan: Plan) -> tuple[Pair, ...]:
 
 
 def pairs_of_environment(work: Workspace, name: str, against: str = PROD) -> tuple[Pair, ...]:
-    """Return the models that show another table in an environment than in prod, or in another one.
-
-    Raise RequestError if either does not exist.
-    """
+    """Return the models that show other tables in two environments; raise RequestError if either does not exist."""
     environment, base = (work.environment(parse_environment_name(shown)) for shown in (name, against))
     return _select_rebuilt_pairs(
         (base.snapshots.get(model), snapshot) for model, snapshot in environment.snapshots.items()
@@ -95,10 +90,7 @@ def data_diffs(
 
 
 def detail_of(pair: Pair, rules: Sequence[tuple[str, Detail]]) -> Detail:
-    """Return the detail of a model: the lesser one of its model in prod and its model here.
-
-    A change of a model's tags in the environment therefore shows no more than before.
-    """
+    """Return the lesser detail of a model in prod and here: an edit of its tags here shows no more than before."""
     details = []
     for model in _pair_models(pair):
         fitting = [detail for selector, detail in rules if is_selected(selector, model.name, model.metadata.tags)]
@@ -193,13 +185,9 @@ def _restrict_to_common_time(pair: Pair, question: Question, held_state: _Held) 
     days = intersect_intervals(*timelines)
     periods = {period for day in days for period in by.periods(day)}
     equal = {} if question.where else held_state.equal_rows(question, periods)
-    remaining_days = subtract_intervals(days, _time_of(equal, by))
+    step = timedelta(seconds=min(by.unit_seconds, UNITS["day"]))
+    starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in equal)
+    remaining_days = subtract_intervals(days, merge_intervals(Interval(start, start + step) for start in starts))
     sides = Side(first, remaining_days), Side(second, remaining_days)
     question = replace(question, sides=sides, days=days, left_out=subtract_intervals(timelines[0], days))
     return replace(question, equal_rows=sum(equal.values()), is_equal=bool(days and not remaining_days))
-
-
-def _time_of(periods: Iterable[str], partitioning: Partitioning) -> Timeline:
-    step = timedelta(seconds=min(partitioning.unit_seconds, UNITS["day"]))
-    starts = (datetime.fromisoformat(period).replace(tzinfo=UTC) for period in periods)
-    return merge_intervals(Interval(start, start + step) for start in starts)

@@ -1,7 +1,5 @@
 """diff: what an environment shows, against the project's files, another environment, or a proposed text of a file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath

@@ -1,7 +1,5 @@
 """doctor: what mergeplan needs on this machine, one finding each; no secret is ever in one."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Drift of environments as a plan meets it: warnings, and a refusal to compute from tables that are gone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from mergeplan.planner.apply.drift import Drift, DriftKind, find_drift, find_emptied
@@ -14,10 +12,7 @@ from mergeplan.planner.snapshot.environment import PROD, Environment
 
 
 def add_drift_warnings(work: Workspace, plan: Plan, *, describe: bool) -> Plan:
-    """Return the plan with a warning for each difference between the state and prod or the plan's environment.
-
-    With `describe`, Spark describes each view and table.
-    """
+    """Return the plan with a warning for each difference between state and prod; `describe` asks Spark for more."""
     store = work.store
     prod = store.environments.get(PROD)
     shown = [prod, *([plan.old] if plan.environment != PROD else [])]

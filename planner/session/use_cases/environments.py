@@ -1,7 +1,5 @@
 """rollback, invalidate, janitor: an environment put back, dropped at once, or dropped when its time is over."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -56,8 +54,6 @@ class Invalidated:
 
 @dataclass(frozen=True)
 class Swept:
-    """What the janitor dropped, or would drop."""
-
     environments: tuple[str, ...]
     tables: tuple[str, ...]
     dropped: bool

@@ -1,7 +1,5 @@
 """`git:REF` in a selector: the models whose files differ from a branch, a tag or a commit."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """lineage: what a model or a column is made from, or what is made from it."""
 
-from __future__ import annotations
-
 from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.project.lineage import Lineage, lineage_of
 from mergeplan.planner.session.workspace import Workspace

@@ -5,8 +5,6 @@ differs is the edit. A view, and an embedded model, stands as its query in those
 side. Nothing is computed, and nothing that goes wrong here ends a run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -44,10 +42,7 @@ def physical_diffs_of_plan(work: Workspace, plan: Plan) -> Iterator[PhysicalDiff
 
 
 def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[PhysicalDiff]:
-    """Yield a diff for each model whose query differs between an environment and prod.
-
-    Raise RequestError if either does not exist.
-    """
+    """Yield a diff for each model whose query differs from prod's; raise RequestError without the environment."""
     environment, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
     return physical_diffs(work, prod.snapshots, environment.snapshots)
 
@@ -70,8 +65,6 @@ def physical_diffs(work: Workspace, old: Snapshots, new: Snapshots) -> Iterator[
 
 @dataclass(frozen=True)
 class _Query:
-    """A query as it runs, and the statements that prepare a session for it."""
-
     sql: str
     before: tuple[str, ...] = ()
     computes: bool = False  # a statement before it does more than that
@@ -181,10 +174,7 @@ class _Sides:
 
 
 def _choose_interval(new: Snapshot, held_time: Timeline) -> Interval | None:
-    """Return the interval to explain both for: the last unit of time that the table holds.
-
-    For a table that is computed whole it is all of its time.
-    """
+    """Return the interval to explain both for: the last unit that the table holds; all time of a whole one."""
     if not held_time:
         return None
     whole = Interval(held_time[0].start, held_time[-1].end)
@@ -226,10 +216,7 @@ def _compare_plans(question: _Edit, engine: Engine, known_tables: KnownTables, b
 def _explain_query(
     query: _Query, which: str, engine: Engine, known_tables: KnownTables, budget: Budget
 ) -> PhysicalPlan | str:
-    """Read the plan of the old or the new query, or return why it is not compared.
-
-    Raise Cancelled if the run is ended.
-    """
+    """Read the plan of the old or new query, or return why it is not compared; raise Cancelled if the run is ended."""
     late = f"the {SECONDS:g} seconds for it were over"
     if budget.is_spent:
         return late

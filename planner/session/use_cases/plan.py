@@ -1,7 +1,5 @@
 """plan: what an environment would become, checked before anything is done."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import replace

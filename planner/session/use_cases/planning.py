@@ -1,7 +1,5 @@
 """Build a plan from its options, keep it for `apply`, and report what moved when a new plan differs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -35,10 +33,7 @@ from mergeplan.planner.state.leases import Lease
 
 
 def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
-    """Return the options with names checked and relative dates resolved, because `yesterday` changes every day.
-
-    Raise RequestError for options that are wrong or do not go together.
-    """
+    """Return the options with names checked and relative dates resolved; raise RequestError for wrong ones."""
     start, end = parse_moment(options.start, work.now), parse_moment(options.end, work.now, end=True)
     since = parse_moment(options.effective_from, work.now)
     if start and end and start >= end:
@@ -190,14 +185,17 @@ def _check_default(work: Workspace, target: Environment) -> None:
 def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Model]) -> Request:
     copies, warnings = read_copies(options, models, git_change_finder(work.project))
     only = select(graph_of(models), options.backfill, git_change_finder(work.project)) if options.backfill else None
+    preview = True if options.enable_preview is None else options.enable_preview
+    since = parse_moment(options.effective_from, work.now)
+    length = environment_ttl(work.project.config, options.environment)
     return Request(
         _build_window(work, options),
         {name: Category(category) for name, category in options.categories.items() if category != RESET},
         options.skip_backfill,
         options.who,
         naming_of(work.project.config, work.project.catalogs.in_spark),
-        _compute_expiry(work, options.environment),
-        forward=_forward_only(work, options),
+        None if length is None else work.began_at + length,
+        forward=ForwardOnly(options.forward_only, since, preview, options.allow_destructive, options.allow_additive),
         backfill=only,
         empty_backfill=options.empty_backfill,
         no_gaps=options.no_gaps,
@@ -209,18 +207,6 @@ def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Mo
         restate_warnings=warnings,
         restated_at=datetime.fromisoformat(options.restated_at) if options.restated_at else None,
     )
-
-
-def _compute_expiry(work: Workspace, environment: str) -> datetime | None:
-    """Return the expiry of an environment whose plan is applied now, by the wall clock; None if it never expires."""
-    length = environment_ttl(work.project.config, environment)
-    return None if length is None else work.began_at + length
-
-
-def _forward_only(work: Workspace, options: PlanOptions) -> ForwardOnly:
-    preview = True if options.enable_preview is None else options.enable_preview
-    since = parse_moment(options.effective_from, work.now)
-    return ForwardOnly(options.forward_only, since, preview, options.allow_destructive, options.allow_additive)
 
 
 def _build_window(work: Workspace, options: PlanOptions) -> Window:

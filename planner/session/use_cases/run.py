@@ -1,7 +1,5 @@
 """run: what has come due in an environment, computed."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -42,8 +40,8 @@ class RunResult:
     updated: bool = False  # nothing was tried: the environment was changed meanwhile, see RunOptions.unless_updated
 
 
-def run_window(work: Workspace, options: RunOptions) -> Window:
-    """Return the requested time; raise RequestError for options that do not go together."""
+def compute_due_models(work: Workspace, options: RunOptions) -> RunResult:
+    """Compute what is due when it is this run's turn; leave it to another run that does the same work."""
     start, end = parse_moment(options.start, work.now), parse_moment(options.end, work.now, end=True)
     if start and end and start >= end:
         raise RequestError(f"The end `{options.end}` does not come after the start `{options.start}`.")
@@ -51,12 +49,7 @@ def run_window(work: Workspace, options: RunOptions) -> Window:
         raise RequestError("`--no-auto-upstream` does nothing without `--select-model`.", hint="Select some models.")
     if options.restate and not options.run_id:
         raise RequestError("`--restate-model` needs `--run-id`.", hint="Or use `mergeplan plan --restate-model MODEL`.")
-    return Window(work.now, start, end, ignore_cron=options.ignore_cron)
-
-
-def compute_due_models(work: Workspace, options: RunOptions) -> RunResult:
-    """Compute what is due when it is this run's turn; leave it to another run that does the same work."""
-    name, window = options.environment, run_window(work, options)
+    name, window = options.environment, Window(work.now, start, end, ignore_cron=options.ignore_cron)
     work.about = frozenset({name})
     start_revision = work.environment(name).revision
     with ExitStack() as turn:

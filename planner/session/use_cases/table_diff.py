@@ -1,7 +1,5 @@
 """table diff: two tables, or models in two environments, compared column by column and row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """test: the project's unit tests, all or some."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +16,6 @@ from mergeplan.planner.session.workspace import Workspace
 
 @dataclass(frozen=True)
 class TestReport:
-    """How each of the tests went."""
-
     __test__ = False  # pytest must not collect it
 
     results: tuple[TestResult, ...]
@@ -27,12 +23,10 @@ class TestReport:
 
     @property
     def failed(self) -> tuple[TestResult, ...]:
-        """Those that did not pass."""
         return tuple(result for result in self.results if not result.ok)
 
     @property
     def ok(self) -> bool:
-        """True when all passed."""
         return not self.failed
 
 
@@ -44,10 +38,7 @@ def run_tests(work: Workspace, options: TestOptions) -> TestReport:
 
 
 def select_tests(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequence[str]) -> tuple[UnitTest, ...]:
-    """Return the tests that match one of the names and one of the patterns.
-
-    Raise RequestError for a name or pattern that matches none.
-    """
+    """Return the tests that match a name and a pattern; raise RequestError for a name or pattern that matches none."""
     for name in names:
         if not any(_matches_name(test, name) for test in tests):
             candidates = [word for test in tests for word in (test.name, test.model, test.path)]

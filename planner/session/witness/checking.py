@@ -1,7 +1,5 @@
 """Check a plan with Spark's analyzer, its second witness: what the rules keep and it denies is computed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -65,10 +63,7 @@ def add_checks(
 
 
 def check_plan(work: Workspace, plan: Plan, *, may_start: bool) -> tuple[Plan, bool]:
-    """Return the plan with Spark's verdict on each model that it keeps, and False if it must be made again.
-
-    With `may_start`, a local Spark starts if the project's own shows no plans.
-    """
+    """Return the plan with Spark's verdicts, and False if it must be made again; `may_start` allows a local Spark."""
     claims = claims_of(plan)
     if not claims:
         return plan, True

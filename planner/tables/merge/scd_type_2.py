@@ -196,10 +196,7 @@ def _over_both(builder: _Versions, rows: exp.Select) -> exp.Select:
 
 
 def _next_begin(builder: _Versions) -> exp.Expr:
-    """Return the begin of the next version of a key, NULL for its last one.
-
-    Versions that begin together are in order of their update, then of their values.
-    """
+    """Return the next version's begin, NULL for the last; versions of one begin are in order of update, then value."""
     history, keys = builder.history, [exp.column(f"{KEY}{n}") for n in range(len(builder.batch.keys))]
     begin = exp.column(history.valid_from, quoted=True)
     values = exp.Struct(expressions=[exp.column(name, quoted=True) for name in builder.batch.names])

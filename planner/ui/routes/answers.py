@@ -127,10 +127,7 @@ def reading_page(request: Request, error: StillReading) -> HTMLResponse:
 
 
 async def read_form(request: Request) -> Form:
-    """Return the fields of a form, whichever page made it.
-
-    Raise ApiError (415) for any other content type, and RequestError for a form that cannot be read.
-    """
+    """Return a form's fields; raise ApiError (415) for another content type, RequestError for an unreadable one."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "This address takes the form of its page.")
     try:

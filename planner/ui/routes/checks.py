@@ -43,7 +43,6 @@ COMPARED = ("first", "second", "model", "on", "where")
 
 @router.get("/checks")
 def show_checks(request: Request, context: Context) -> Response:
-    """Show the forms of the checks, and their last results."""
     check_scope(request, Scope.READ)
     last = {sort: islice(_last_results(context.checks.list(sort)), ROWS_MOST) for sort in ("audit", "test")}
     audits = _recorded_audits(context) or tuple(map(check_row, last["audit"]))
@@ -54,7 +53,6 @@ def show_checks(request: Request, context: Context) -> Response:
 
 @router.get("/checks/lint")
 def show_lint(request: Request, context: Context) -> Response:
-    """Show the rules of the linter that models break."""
     check_scope(request, Scope.READ)
     with context.reader.open() as work:
         report = lint_project(work, (), lint_refusals(work.project))
@@ -65,7 +63,6 @@ def show_lint(request: Request, context: Context) -> Response:
 
 @router.post("/checks/tests")
 def run_tests(request: Request, context: Context, form: OwnForm) -> Response:
-    """Run unit tests."""
     who = check_scope(request, Scope.PLAN)
     body = make_body(TestBody, names=split_words(form.get("names", "")))
     return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).test(body)).id}")
@@ -73,7 +70,6 @@ def run_tests(request: Request, context: Context, form: OwnForm) -> Response:
 
 @router.post("/checks/audits")
 def run_audits(request: Request, context: Context, form: OwnForm) -> Response:
-    """Run the audits of an environment."""
     who = check_scope(request, Scope.PLAN)
     body = make_body(
         AuditBody, environment=form.get("environment", "").strip(), select=split_words(form.get("select", ""))
@@ -89,7 +85,6 @@ def show_diff(
     first: Annotated[str, Query(max_length=300)] = "",
     second: Annotated[str, Query(max_length=300)] = "",
 ) -> Response:
-    """Show the form of a table diff."""
     check_scope(request, Scope.READ, Mode.PLAN)
     values = dict.fromkeys(COMPARED, "") | {"first": first, "second": second}
     return html_response(_diff_form(request, values))
@@ -116,7 +111,6 @@ def _diff_form(request: Request, values: dict[str, str], error: str = "") -> str
 
 
 def _recorded_audits(context: ApiContext) -> tuple[AuditResultRow, ...]:
-    """Return the last result of each audit in each environment."""
     with context.reader.open_state() as work:
         recorded = work.store.audit_results.load(limit=RECORDED_MAX)
     last: dict[tuple[str, str, str], RecordedAudit] = {}

@@ -29,7 +29,6 @@ def show_asset(request: Request, name: str) -> Response:
 
 @router.get("/login")
 def show_login(request: Request, next: str = "/") -> Response:
-    """Show the form for a token."""
     return html_response(render("login.html", frame_of(request), next=_own_path(next), error=""))
 
 

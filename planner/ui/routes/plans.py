@@ -62,7 +62,6 @@ def show_form(
     environment: Annotated[str, Query(max_length=100)] = "",
     restate: Annotated[str, Query(max_length=500)] = "",
 ) -> Response:
-    """Show the form of a new plan."""
     check_scope(request, Scope.PLAN)
     values = dict.fromkeys((*FIELDS, *OPTIONS, "more"), "") | {"environment": environment, "restate": restate}
     return html_response(_plan_form(request, values))
@@ -88,7 +87,6 @@ def make_plan(request: Request, context: Context, form: OwnForm) -> Response:
 
 @router.get("/plans/{job_id}")
 def show_plan(request: Request, job_id: str) -> Response:
-    """Show a plan, as far as it is complete."""
     check_scope(request, Scope.READ, Mode.PLAN)
     context, ui = context_and_ui(request)
     record = find_job(context, job_id, principal_of(request), PLANS)
@@ -124,7 +122,6 @@ def categorize(request: Request, job_id: str, form: OwnForm) -> Response:
 
 @router.post("/plans/{job_id}/apply")
 def apply_plan(request: Request, job_id: str, form: OwnForm) -> Response:
-    """Apply a plan as it was shown, and redirect to its progress."""
     check_scope(request, Scope.APPLY)
     check_confirmed(form)
     context, _ = context_and_ui(request)
@@ -151,7 +148,6 @@ def show_job(request: Request, job_id: str) -> Response:
 
 @router.post("/jobs/{job_id}/cancel")
 def cancel_job(request: Request, job_id: str, form: OwnForm) -> Response:
-    """Request the end of a job."""
     check_scope(request, Scope.READ, Mode.PLAN)
     context, _ = context_and_ui(request)
     record: JobRecord = find_job(context, job_id, principal_of(request))

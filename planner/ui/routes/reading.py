@@ -50,7 +50,6 @@ def show_catalog(request: Request, q: Words = "", page: Annotated[int, Query(ge=
 
 @router.get("/models/{name}")
 def show_model(request: Request, name: str) -> Response:
-    """Show a model with all that is known of it."""
     check_scope(request, Scope.READ)
     context, ui = context_and_ui(request)
     snapshot = context.reader.read_for_page()
@@ -73,7 +72,6 @@ def show_model(request: Request, name: str) -> Response:
 
 @router.get("/unused")
 def show_unused(request: Request) -> Response:
-    """Show the columns that nothing needs."""
     pages = _read_pages(request)
     return html_response(pages.list_unused(frame_of(request)))
 
@@ -94,7 +92,6 @@ def show_lineage(request: Request, query: Annotated[LineageQuery, Query()]) -> R
 
 @router.get("/environments")
 def show_environments(request: Request) -> Response:
-    """Show every environment."""
     check_scope(request, Scope.READ)
     with context_of(request).reader.open_state() as work:
         rows = tuple(map(environment_row, work.store.environments.all()))
@@ -103,7 +100,6 @@ def show_environments(request: Request) -> Response:
 
 @router.get("/environments/{name}")
 def show_environment(request: Request, context: Context, name: EnvironmentName) -> Response:
-    """Show the revisions of an environment so far."""
     check_scope(request, Scope.READ)
     with context.reader.open_state() as work:
         check_exists(work, name)

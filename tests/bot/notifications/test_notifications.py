@@ -13,12 +13,12 @@ from pydantic import SecretStr
 from mergeplan.bot.notifications.notifications import NotDelivered, Notifications, Target
 from mergeplan.bot.notifications.slack import SlackWebhook
 from mergeplan.bot.notifications.targets import open_notifications
-from mergeplan.bot.report.notices import Notice, PullDeployed
+from mergeplan.bot.report.notices import Notice, announce_deploy
 from mergeplan.bot.settings import load_settings
 from mergeplan.planner.errors import RequestError
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
 
-DEPLOYED = PullDeployed(SHOP, 7, "ann")
+DEPLOYED = announce_deploy(SHOP, 7, "ann")
 
 
 class Mailbox:
@@ -87,7 +87,7 @@ def test_a_merge_and_its_failure_are_told(make_bench: Callable[..., Bench], chat
 def test_what_is_posted_is_text_and_calls_nobody(chat: Chat) -> None:
     notifications = Notifications([SlackWebhook(chat.url)])
 
-    notifications.send(PullDeployed(SHOP, 7, "<!channel> & <https://evil.example|click>"))
+    notifications.send(announce_deploy(SHOP, 7, "<!channel> & <https://evil.example|click>"))
     notifications.close()
 
     assert chat.texts == [

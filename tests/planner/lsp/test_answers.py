@@ -7,9 +7,9 @@ import pytest
 from mergeplan.planner.lsp.actions import actions_at
 from mergeplan.planner.lsp.completion import complete_sql, signature_at
 from mergeplan.planner.lsp.editor import Editor
-from mergeplan.planner.lsp.hover import hover_text
 from mergeplan.planner.lsp.navigation import target_at
 from mergeplan.planner.lsp.outline import list_folds, list_symbols, type_hints
+from mergeplan.planner.lsp.questions import hover_text
 from mergeplan.planner.lsp.texts import Lines, Span, apply_edits
 from tests.planner.lsp.conftest import ORDERS, TOTALS, ask_effects, write_files
 

@@ -80,17 +80,12 @@ class ReadScope:
 
 @dataclass(frozen=True)
 class TemporaryView:
-    """A temporary view that a request makes."""
-
     name: str
     is_global: bool
 
 
 def admit_request(request: Message, scope: ReadScope) -> None:
-    """Raise NotAdmitted unless each field, name and text of the request is admitted.
-
-    SQL in the request is written back as it was parsed.
-    """
+    """Raise NotAdmitted unless each field, name and text of the request is admitted; write its SQL as parsed."""
     if request.session_id != scope.session:
         raise NotAdmitted("The request speaks for a session that is not this model's.")
     waiting: list[tuple[Message, int]] = [(request, 0)]

@@ -1,7 +1,4 @@
-"""The process of a LocalAnalyzer: a Spark that compares plans as asked on its standard input, a line each way.
-
-It ends with its standard input, whatever its Spark is doing.
-"""
+"""The process of a LocalAnalyzer: a Spark that compares plans, a line each way; it ends with its standard input."""
 
 import json
 import os

@@ -35,10 +35,7 @@ def without_token(remote: str) -> str:
 
 
 class ConnectSession:
-    """A session on a Spark Connect server.
-
-    `owner` is the warm Spark if the server is one, and `visit` keeps that from restarting.
-    """
+    """A session on a Spark Connect server; `visit` keeps the warm Spark `owner`, if it is one, from restarting."""
 
     def __init__(
         self, server: Server, owner: Owner | None = None, visit: Visit | None = None, operation: Operation | None = None
@@ -96,12 +93,10 @@ class ConnectSession:
 
     @property
     def address(self) -> str:
-        """The server's address, without its token."""
         return without_token(self._server.url)
 
     @property
     def session_id(self) -> str:
-        """The id by which the server knows the session."""
         return str(self.spark.session_id)
 
     def end_attached(self) -> None:

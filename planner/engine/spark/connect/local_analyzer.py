@@ -52,7 +52,10 @@ class LocalAnalyzer:
         """
         with self._places:
             try:
-                return tuple(_excuse_function(result) for result in self._compare(analysis))
+                return tuple(
+                    replace(result, error="", unknown=FUNCTIONS) if UNKNOWN_FUNCTION.search(result.error) else result
+                    for result in self._compare(analysis)
+                )
             except RequestError:  # pyspark is a client here
                 return None
 
@@ -178,7 +181,3 @@ class AnalyzerProcess:
         for line in self._process.stdout:
             self._lines.put(line)
         self._lines.put("")
-
-
-def _excuse_function(result: PairResult) -> PairResult:
-    return replace(result, error="", unknown=FUNCTIONS) if UNKNOWN_FUNCTION.search(result.error) else result

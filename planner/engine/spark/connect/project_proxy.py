@@ -14,14 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from mergeplan.planner.engine.protocol import Reading, Server
-from mergeplan.planner.engine.spark.connect.admission import (
-    Blocks,
-    ReadScope,
-    TemporaryView,
-    admit_request,
-    function_of,
-    view_of,
-)
+from mergeplan.planner.engine.spark.connect.admission import Blocks, ReadScope, admit_request, function_of, view_of
 from mergeplan.planner.engine.spark.connect.proxied_session import SERVICE, ProxiedSession, bytes_of
 from mergeplan.planner.engine.spark.connect.proxy_messages import Malformed, message_of
 from mergeplan.planner.engine.spark.process.libraries import LIB
@@ -138,7 +131,11 @@ class ProjectProxy:
         request = self._admit_request(LIB.proto.ExecutePlanRequest, data)
         view = view_of(request)
         if view is not None:
-            self._record_view(view, request.operation_id)
+            with self._lock:
+                if view.is_global:
+                    self._left.append(f"global_temp.{view.name}")
+                elif request.operation_id:
+                    self._begun[request.operation_id] = view.name.lower()
         if (function := function_of(request)) and request.operation_id:
             with self._lock:
                 self._registering[request.operation_id] = function
@@ -215,13 +212,6 @@ class ProjectProxy:
             request.client_observed_server_side_session_id = spark.number
         return request
 
-    def _record_view(self, view: TemporaryView, operation: str) -> None:
-        with self._lock:
-            if view.is_global:
-                self._left.append(f"global_temp.{view.name}")
-            elif operation:
-                self._begun[operation] = view.name.lower()
-
     def _ready_session(self) -> ProxiedSession:
         """Return the session, begun on first use, with the views that the model is given."""
         with self._beginning:
@@ -251,10 +241,7 @@ class ProjectProxy:
             yield data
 
     def _record_creation(self, operation: str, data: bytes) -> None:
-        """Add a temporary view or function to the session's once it exists.
-
-        Before that, its name would be one of the catalog's.
-        """
+        """Add a temporary view or function to the session's once it exists; before, its name was the catalog's."""
         if LIB.proto.ExecutePlanResponse.FromString(data).HasField("result_complete"):
             with self._lock:
                 if operation in self._begun:

@@ -16,8 +16,6 @@ USER = "mergeplan"
 
 
 class ProxiedSession:
-    """A session of the real server, with the gateway's settings."""
-
     def __init__(self, server: Server, session: str) -> None:
         builder = LIB.builder(server.url)
         self.user = builder.userId or USER

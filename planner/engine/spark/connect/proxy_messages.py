@@ -45,10 +45,7 @@ def _parse_deep(kind: Any, data: bytes) -> Any:
 
 
 def depth_of(kind: Any, data: bytes) -> int:
-    """Return how deeply the messages nest, at most one more than is admitted.
-
-    Raise NotAdmitted for bytes that are no message of the kind.
-    """
+    """Return how deeply the messages nest, at most one more than admitted; raise NotAdmitted for undecodable bytes."""
     waiting, deepest = [(0, len(data), kind, 1)], 0
     while waiting:
         at, end, kind, depth = waiting.pop()

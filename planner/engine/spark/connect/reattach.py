@@ -65,10 +65,7 @@ class Attaching:
 
     @contextmanager
     def naming(self, operation: str, *, again: bool) -> Iterator[None]:
-        """Make this thread's next write, within the context, that operation.
-
-        With `again` it is not begun but waited for; raise OperationGone if the server does not know it.
-        """
+        """Make this thread's next write that operation; `again` waits for it, and raises OperationGone if unknown."""
         self._thread.named = _Named(operation, again)
         self._kept.add(operation)
         try:

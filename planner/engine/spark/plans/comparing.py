@@ -94,13 +94,15 @@ class PlanComparing:
         self._all_but_pruning = ",".join(self._list_rules() - {f"{CATALYST}.{rule}" for rule in PRUNING})
 
     def compare(self, analysis: Analysis) -> Iterator[PairResult]:
-        """Yield Spark's verdict on each pair; raise QueryError if a table or a view cannot be created.
-
-        All of it runs in one thread: Spark keeps the active session by thread.
-        """
+        """Yield Spark's verdict on each pair, in one thread, as Spark keeps the session by thread; raise QueryError."""
         names = list[str]()
         self._optimizer = self._java.sessionState().optimizer()
-        self._tried_views = _list_tried_views(analysis)
+        # the views that call a function `try_...`, or read a view that does
+        tried: set[str] = set()
+        for view in analysis.views:
+            if _is_tried(view.sql, tried):
+                tried.add(view.name)
+        self._tried_views = frozenset(tried)
         self._rules = tuple(rule for rule in RULES if rule != DISTINCT or not COLLATED.search(repr(analysis)))
         with self._as_active_session():
             try:
@@ -216,10 +218,7 @@ class PlanComparing:
         return PairResult(False, old, new, first_reads=reads[0], second_reads=reads[1])
 
     def _prepare_plan(self, query: _Query, pair: QueryPair) -> Any:
-        """Return the plan of the outputs that count.
-
-        It is joined, so that Spark removes the sorting of its rows, unless their order counts.
-        """
+        """Return the plan of the outputs that count, joined, so that Spark removes a sorting that does not count."""
         plan = self._pick_columns(query, pair)
         return plan if pair.ordered else _as_analyzed(self._join(plan, self._other, *self._join_options))
 
@@ -270,15 +269,6 @@ def _as_analyzed(plan: Any) -> Any:
 def _read_plan(plan: Any) -> PlanText:
     output = plan.output()
     return PlanText(str(plan.toJSON()), tuple(int(output.apply(i).exprId().id()) for i in range(output.length())))
-
-
-def _list_tried_views(analysis: Analysis) -> frozenset[str]:
-    """Return the views that call a function `try_...`, or read a view that does."""
-    tried: set[str] = set()
-    for view in analysis.views:
-        if _is_tried(view.sql, tried):
-            tried.add(view.name)
-    return frozenset(tried)
 
 
 def _is_tried(text: str, tried_views: Collection[str]) -> bool:

@@ -34,7 +34,6 @@ class ConnectServer:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
         service = getattr(self._spark._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$")
         return int(getattr(service, "MODULE$").localPort())
 

@@ -7,8 +7,6 @@ from typing import Any
 
 
 class Libraries:
-    """gRPC, protobuf and pyspark's messages."""
-
     @cached_property
     def grpc(self) -> Any:
         return import_module("grpc")

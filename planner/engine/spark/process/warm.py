@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection
@@ -68,10 +67,7 @@ def serve_warm(
     wait: float = WAIT,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the embedded catalog until SIGTERM or SIGINT; print a line each time that it is ready.
-
-    It restarts when a client needs a table format that it was not started with, as soon as no other client is left.
-    """
+    """Serve the catalog until SIGTERM or SIGINT, with a line when ready; restart, once idle, for another format."""
     if not is_embedded(connection):
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
     silence_libraries()
@@ -128,11 +124,8 @@ def _serve_clients(
     stop: threading.Event,
     say: Callable[[str], None],
 ) -> Asked | None:
-    """Serve until a client needs another start and all others have left; return None on a stop.
-
-    The session is closed at the end in any case.
-    """
-    pulse = Pulse(partial(_analyse_new_query, session))
+    """Serve until a client needs another start and no other is left, or a stop (None); then close the session."""
+    pulse = Pulse(lambda: SparkEngine(session).schema(f"SELECT {time.monotonic_ns()} AS now"))
     analyzer = LocalAnalyzer()
     try:
         with _serve_counter(session, analyzer) as counter:
@@ -187,10 +180,6 @@ def _see_that_it_runs(session: ClassicSession, home: Path) -> None:
     if session.jvm.process.poll() is not None:
         log = spark_folder(home) / "spark.log"
         raise RequestError("the warm Spark ended by itself.", hint=f"Its output is in {log}.")
-
-
-def _analyse_new_query(session: ClassicSession) -> None:
-    SparkEngine(session).schema(f"SELECT {time.monotonic_ns()} AS now")
 
 
 @contextmanager
