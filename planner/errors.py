@@ -116,7 +116,10 @@ class SparkLost(SparkUnavailable):
 
 
 class QueryError(MergeplanError):
-    """Spark rejected a query, or it failed: `condition` is the error class, `position` is 1-based, 0 if unknown."""
+    """Spark rejected a query, or a query failed while it ran.
+
+    `condition` is Spark's error class; `position` is the line and column in the query, 1-based, 0 when not known.
+    """
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ def count_processors() -> int:
 
 
 def map_in_forks(work: Callable[[Sequence[T]], R], items: Sequence[T]) -> Iterator[R]:
-    """Yield the result of each batch in any order, without those of forks that end early; end the forks with it."""
+    """Yield the result of each batch in any order, without those of forks that end early; closing it ends the forks."""
     from multiprocessing.connection import wait
 
     batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]

@@ -64,7 +64,10 @@ Timeline = tuple[Interval, ...]
 
 @dataclass(frozen=True)
 class Cron:
-    """A cron expression, or `@daily` and the like, in the time zone `tz` ('': UTC); intervals are in UTC."""
+    """The schedule of a model: a cron expression, or `@daily` and the like, in the time zone `tz` ('': UTC).
+
+    Intervals are in UTC, in units of `given_unit` ('': the largest that fits between the cron's ticks).
+    """
 
     text: str
     tz: str = ""

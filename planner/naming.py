@@ -191,7 +191,7 @@ class Naming:
         return qualify_table(catalog, physical, full)
 
     def placement(self, model: str) -> str:
-        """Return the part of a table's name that settings determine ('' by default); it is part of the version."""
+        """Return what settings add to a table's name ('' by default), and to its version: a version is one table."""
         schema = _first_match(self.schemas, parts_of(model)[1])
         return f"{schema}/{self.convention}" if schema or self.convention is not Convention.SCHEMA_AND_TABLE else ""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, text: str, *, private: bool = False) -> None:
-    """Write a file that others read at any time, and see whole; keep its mode, or make it `private`."""
+    """Write a file that readers always see whole; keep its mode, or let only this user read a `private` one."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
     try:

@@ -13,7 +13,7 @@ from mergeplan.planner.python.config_code.reading import run_config
 
 
 def read_code_section(path: str, text: str, folder: Path, isolation: Isolation = NO_ISOLATION) -> CicdSection:
-    """Return the `cicd_bot` section that a config.py makes, run in its folder; raise ProjectError if it is not data."""
+    """Return the `cicd_bot` section of a config.py, run in its folder; raise ProjectError if it fails or is no data."""
     try:
         code = run_config(folder, text, {}, isolation, path)
     except Refused as error:

@@ -83,7 +83,10 @@ def lay_dbt_packages(
     environ: Mapping[str, str],
     should_stop: Callable[[], str],
 ) -> None:
-    """Put the packages that a project lacks into its folder; raise ProjectError, RequestError (no dbt) or Cancelled."""
+    """Put the packages that a project requires into its folder, unless the repository contains them.
+
+    Raise ProjectError with dbt's message, RequestError without a dbt, and Cancelled if the run is stopped.
+    """
     if wanted is None or os.path.lexists(project / wanted.install_path):
         return
     if wrong := wanted.wrong:

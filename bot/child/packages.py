@@ -150,7 +150,7 @@ class _Installing:
         return home / "wheels"
 
     def _read_missing_pins(self, report: Path) -> list[str]:
-        """Return the pins to install, by pip's report: only names and versions, as code may have written it."""
+        """Return the pins of pip's report, only names and versions of it: a package's code may have written it."""
         try:
             descriptor = os.open(report, os.O_RDONLY | os.O_NOFOLLOW)
             with os.fdopen(descriptor, encoding="utf-8") as file:

@@ -41,7 +41,7 @@ def compare_descriptions(before: str, after: str, namespace: str = "") -> Descri
 def keep_current(
     requests: Iterable[Command | Mistake], edited_text: str, present_text: str, namespace: str = ""
 ) -> tuple[Command | Mistake, ...]:
-    """Return the requests of an edit that the present description still makes; one that it makes twice is a mistake."""
+    """Return an edit's requests that the description still makes; one whose subject is restated twice is a mistake."""
     lines = read_restatements(present_text, namespace)
     keys, copies = set(map(_key, lines)), list(_list_copies(lines))
     edit_keys = set(map(_key, read_restatements(edited_text, namespace)))

@@ -61,7 +61,7 @@ class Merge:
 
 
 class Checkout:
-    """The mirror of a repository under `folder`, shared with its other projects, and this project's place in it."""
+    """The mirror of a repository under `folder`, shared by projects and processes, and the project's place in it."""
 
     def __init__(self, folder: Path, repository: str, url: str, token: Callable[[], str], project: str = ROOT) -> None:
         if not REPOSITORY.fullmatch(repository):

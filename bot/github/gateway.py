@@ -263,6 +263,7 @@ class RepositoryGateway:
         return paths if len(paths) < FILES_LISTED else None
 
     def reviews(self, number: int) -> tuple[Review, ...]:
+        """Return the reviews of a pull request, oldest first."""
         return self._calls.poll(f"pulls/{int(number)}/reviews?per_page=100", _parse_reviews)
 
     def is_member(self, team: str, login: str) -> bool | None:

@@ -41,7 +41,7 @@ class Polls:
     def read(
         self, ask: Ask, url: str, keep: Callable[[Any], tuple[T, ...]], *, key: str = "", pages: int = MOST_PAGES
     ) -> tuple[T, ...]:
-        """Return the items of a list's first pages, or of a single answer; `key` tells apart tokens that see others."""
+        """Return the items of a list's first pages, or of one answer; `key` tells apart the tokens that ask."""
         entries: list[object] = []
         for _ in range(pages):
             page = self._read_page(ask, url, keep, key)

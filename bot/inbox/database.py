@@ -64,4 +64,5 @@ class InboxDatabase:
 
 
 def database_seconds(connection: sa.Connection) -> float:
+    """Return the seconds of the epoch, by the database's own clock."""
     return database_time(connection).timestamp()

@@ -94,6 +94,7 @@ class Queue:
         self.notify()
 
     def make_due(self, connection: sa.Connection, repository: str, number: int, *, in_seconds: float = 0.0) -> None:
+        """Make a key due, in the caller's transaction."""
         due = Due(repository, number, in_seconds=in_seconds)
         self.make_all_due(connection, [due], database_seconds(connection))
 

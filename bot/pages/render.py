@@ -61,7 +61,7 @@ def register_done(name: str, link: str) -> str:
 
 @cache
 def headers(forms: str = "'none'") -> Mapping[str, str]:
-    """Forbid the browser scripts, pictures, frames, other sites, copies and forms, but those sent to one of `forms`."""
+    """Forbid the browser scripts, pictures, frames, other sites, copies, and forms unless sent to one of `forms`."""
     style = b64encode(hashlib.sha256(_read_style().encode()).digest()).decode()
     parts = ("default-src 'none'", f"style-src 'sha256-{style}'", "base-uri 'none'", f"form-action {forms}")
     policy = "; ".join((*parts, "frame-ancestors 'none'"))

@@ -26,7 +26,10 @@ from mergeplan.planner.contract.plan import PlanView
 
 
 def find_reading_projects(context: BotContext, project: str, plan: PlanView) -> tuple[ReadingProject, ...]:
-    """Return the owner's projects that read what a plan changes, if shown; raise GitHubFailed or GitHubPaused."""
+    """Return the projects of the same owner that read what a plan changes and of which something may be shown.
+
+    Raise GitHubFailed or GitHubPaused while GitHub does not say who may see what.
+    """
     publications = context.inbox.publications
     changes = find_changes(plan, publications.views(project))
     tables = {change.table for change in changes}

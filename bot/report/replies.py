@@ -22,7 +22,7 @@ def reply_marker(project: str, comment_id: int) -> str:
 
 
 def format_reply(row: CommandRow, answers: Sequence[Answer], state: str, project: str = "") -> str:
-    """Return the one reply to a comment or a press: author, results, state; `project` is a folder of several."""
+    """Return the one reply to a comment or press: author, results, state; `project` is the folder of one of several."""
     verb = "asked" if row.press is None else "pressed a button" if row.press.head else "ticked"
     verb = "asked in the description" if row.description is not None else verb
     results = [f"{'🚀' if answer.ok else '😕'} {code(answer.text)}\n{answer.sentence}" for answer in answers]

@@ -141,7 +141,7 @@ class _End:
 
 
 def outputs_of(record: PullRecord | None, prod: ProdRecord, code: int) -> dict[str, str]:
-    """Return the outputs that later steps of the workflow may read, none of them empty or a text of the project."""
+    """Return the outputs for later steps of the workflow, none with text of a project; '' where there is no value."""
     plan = record.outcome.plan if record and record.outcome else None
     models = plan.models if plan else ()
     comment = f"{record.place.site}/pull/{record.number}#issuecomment-{record.comment.id}" if record else ""

@@ -49,7 +49,7 @@ class Registration:
 
 
 def register_app(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
-    """Serve the page until GitHub sent the code and the App is stored on disk; raise RequestError if it never is."""
+    """Serve the page until GitHub sent the code and the App is stored; raise RequestError if that takes too long."""
     for file in (registration.key_file, registration.variables_file):
         if file.exists():
             raise RequestError(f"`{file}` exists.", hint="Move it away, or name another: a key is never written over.")

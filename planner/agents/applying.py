@@ -68,7 +68,7 @@ def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
 
 
 def _find_plan_view(context: ApiContext, plan_id: str) -> PlanView:
-    """Return the plan as it is now; if that needs Spark, as recorded: the job that applies it makes it again."""
+    """Return the plan as it is now, or as recorded if that needs Spark: its job makes it again and applies no other."""
     with context.reader.open() as work:
         try:
             return plan_view(rebuild_plan(work, plan_id)[0], {})

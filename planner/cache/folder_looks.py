@@ -1,4 +1,7 @@
-"""How the files of a folder look, unread; one that was edited moments ago is read too: it may be edited again."""
+"""The looks of a folder's files: while all look the same, all say the same, and none is read.
+
+A file that was edited within moments of being looked at is read too: a second edit may have fallen in the same tick.
+"""
 
 from __future__ import annotations
 

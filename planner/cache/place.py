@@ -15,7 +15,10 @@ def home_of(environ: Mapping[str, str]) -> Path | None:
 
 
 def cache_of(environ: Mapping[str, str]) -> Path | None:
-    """Return the folder of caches: MERGEPLAN_CACHE (`off`: none), MERGEPLAN_HOME or the user's; never the project's."""
+    """Return the folder of caches: MERGEPLAN_CACHE (`off`: none), else below MERGEPLAN_HOME or the user's.
+
+    It is never in the project's folder: what is committed there would be believed.
+    """
     folder, home = environ.get(CACHE, ""), home_of(environ)
     if folder:
         return None if folder == "off" else Path(folder).absolute()

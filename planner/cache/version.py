@@ -20,7 +20,10 @@ LISTS = (".ini", ".conf")  # in any folder
 
 @cache
 def reader_version() -> str:
-    """Return a digest of our code that reads files (not of the package's version), of sqlglot and of Python."""
+    """Return a digest of our code and lists that read files, and of the versions of sqlglot and Python.
+
+    The package's version does not tell: an installation that is edited keeps it.
+    """
     content = hashlib.sha256()
     for path in sorted(list_readers()):
         with open(path, "rb") as file:

@@ -1,4 +1,7 @@
-"""Columns that no model read from outside is made from, and that decide no rows; in doubt a column is used."""
+"""Columns that nothing needs: no model that is read from outside is made from them, and they decide no rows.
+
+A wrong "unused" breaks a table of somebody's, so everything in doubt counts as a use.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -12,7 +15,10 @@ from mergeplan.planner.semantics.parent import can_mean
 def find_unused_columns(
     models: Mapping[str, CatalogModel], standalone: Iterable[Audit] = ()
 ) -> tuple[UnusedColumn, ...]:
-    """Return the unused columns of models whose columns are known, without tables of others."""
+    """Return the columns of models with readers that reach no end of the graph, exposure, row or setting.
+
+    Tables of others are left out, and so is a model whose columns are not known.
+    """
     texts: dict[str, list[str]] = {}
     for audit in standalone:
         for name in audit.depends_on:

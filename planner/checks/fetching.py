@@ -11,7 +11,7 @@ TOGETHER = 12  # queries per Spark query
 
 
 def fetch_all(engine: Engine, queries: Sequence[str]) -> Mapping[str, Rows | MergeplanError]:
-    """Return by query its rows, unordered and unnamed, or Spark's refusal; if all fail together, each runs alone."""
+    """Return, by query, its rows (unordered, columns unnamed) or Spark's refusal; one by one where a query fails."""
     distinct = list(dict.fromkeys(queries))
     parts = [distinct[start : start + TOGETHER] for start in range(0, len(distinct), TOGETHER)]
     answers: dict[str, Rows | MergeplanError] = {}

@@ -18,7 +18,7 @@ NOTHING: Mapping[str, object] = {}
 def report_unapplied(
     out: Output, new_plan: Plan, before: PromotionRow | None = None, comparisons: Mapping[str, object] = NOTHING
 ) -> int:
-    """Report a plan that is not applied: an empty one is done, a blocked one is refused with each of its blockers."""
+    """Report a plan that is not applied: done if empty, refused if blocked; `comparisons` are keys of the result."""
     if isinstance(out, JsonLines):
         for blocker in new_plan.blockers:
             out.error(Refused(blocker.message, place=blocker.place))

@@ -46,7 +46,7 @@ class _Guard:
 
 
 class Gateways:
-    """The project's own engine, of the gateways `same`, and those of other gateways, which write their own tables."""
+    """The project's own engine, which the names `same` mean, and those of gateways that write their models' tables."""
 
     def __init__(self, own: Engine, same: Collection[str], open_other: Callable[[str], Engine]) -> None:
         self._own, self._same, self._open_other = own, {"", *same}, open_other

@@ -80,7 +80,10 @@ class Server:
 
 @dataclass(frozen=True)
 class Operation:
-    """A write that a Spark Connect server, given without its token, carries out, with or without its client."""
+    """A write that a Spark Connect server carries out, with or without its client.
+
+    `server` is the address without its token; `session` and `id` are the ids of the session and of the operation.
+    """
 
     server: str
     session: str
@@ -289,7 +292,7 @@ class TableStore(Protocol):
         """
 
     def size(self, name: str) -> int | None:
-        """Return the bytes of a table's files, reading no row; None for a view, a missing table, or if unknown."""
+        """Return the bytes of the files of a table's rows, reading none; None for a view, no table, or if unknown."""
 
     def refresh(self, name: str) -> None:
         """Forget the remembered files of a table: another Spark has written it."""

@@ -72,7 +72,10 @@ def spark_access_of(environ: Mapping[str, str]) -> SparkAccess:
 
 
 def isolation_of(environ: Mapping[str, str]) -> Isolation:
-    """Return the isolation, by default none; raise RequestError. `available` isolates if this machine can."""
+    """Return the settings of the environment, by default no isolation; raise RequestError for an invalid value.
+
+    `available` isolates if this machine can, and lets project code run if it cannot.
+    """
     mode = environ.get(VARIABLE, "") or NONE
     if mode not in (REQUIRED, AVAILABLE, NONE):
         raise RequestError(f"{VARIABLE} is `{mode}`.", hint=f"Use `{REQUIRED}`, `{AVAILABLE}` or `{NONE}`.")

@@ -116,7 +116,7 @@ class Kind(StrEnum):
 
     @property
     def is_order_dependent(self) -> bool:
-        """True if each batch builds on the table before it: batches run in order, and none is restated alone."""
+        """True if batches build on the table before them: they run in order, none is repeated without later ones."""
         return self.fill in (Fill.KEY, Fill.PARTITION, Fill.APPEND, Fill.HISTORY)
 
     @property

@@ -14,7 +14,7 @@ from mergeplan.planner.errors import Place
 
 @dataclass(frozen=True)
 class Locator:
-    """An identifier in a model's text, outside of comments and strings; if there is none, the place of its block."""
+    """An identifier in a model's query or else its block, not in comments or strings; else the block's own place."""
 
     block: Place
     text: str = field(repr=False)

@@ -66,7 +66,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Seed:
-    """A CSV file of the project; its hashes do not depend on the order of rows and the layout of the file."""
+    """A CSV file of the project: path from the root, header, NULL texts, hashes of all rows and of each column's cells.
+
+    The order of the rows and the layout of the file do not change the hashes.
+    """
 
     path: str
     digest: str

@@ -30,7 +30,10 @@ class Facet(StrEnum):
 
 @dataclass(frozen=True)
 class Property:
-    """A row; `kinds` () makes it one of MODEL, and a `pinned` one has a place of its own in fingerprints."""
+    """A row: `default` is of the type that its text is read as; `kinds` () makes it a property of MODEL.
+
+    The text of a `pinned` one has a place of its own in fingerprints and versions, which never changes.
+    """
 
     key: str
     default: object

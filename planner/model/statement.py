@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL beside a model's query: `head` is the part before a query in it; `makes` is the view that it creates."""
+    """SQL beside a model's query: `head` is all of it or the part before its query, `makes` its temporary view."""
 
     head: str
     query: str = ""

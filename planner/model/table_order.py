@@ -1,4 +1,7 @@
-"""The order of a table's columns: files in folders have the columns that name the folders behind all others."""
+"""The order of the columns of a model's table, which its readers' `*` follows.
+
+Files in folders have the columns that name the folders last; views, and formats with a log, keep the query's order.
+"""
 
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote

@@ -56,7 +56,7 @@ def text_over(
 def locate_error(
     model: Model, tables: Mapping[str, str], embedded_models: Mapping[str, Model], line: int, column: int
 ) -> Place | None:
-    """Return the place in a model's file of an error at a line and column of its rendered query, or None."""
+    """Return the place in the file of an error at a line and column of the query rendered without interval, or None."""
     if not model.written.text or not line:
         return None
     values = dates(None, _EPOCH)

@@ -10,7 +10,10 @@ from mergeplan.planner.plan.change import Change
 
 
 def as_adopted(change: Change) -> Change:
-    """Return a change that adopts a table: the adopted time is needed, the copied time missing, none is computed."""
+    """Return the change of a model that adopts a table, with the adopted time as needed and the copied time as missing.
+
+    Adoption computes nothing. A later run fills the time that the adopted table does not hold.
+    """
     if change.adopts is None:
         return change
     rows = change.adopts.rows

@@ -28,7 +28,10 @@ def only(changes: Iterable[Change], graph: Graph, names: Collection[str]) -> tup
 
 
 def apply_empty_backfill(changes: Iterable[Change], table_state: Loaded) -> tuple[Change, ...]:
-    """Return the changes with the missing time of new tables that no environment shows recorded as held."""
+    """Return the changes with the missing time of new tables recorded as held instead of computed.
+
+    A table that an environment shows holds rows: its missing time is still computed.
+    """
     return tuple(
         replace(change, missing=(), copies=(), recorded=change.missing)
         if change.missing and change.new and change.new.table not in table_state.complete

@@ -90,7 +90,10 @@ def find_unwritable_names(changes: Iterable[Change]) -> list[Blocker]:
 
 
 def find_lost_hours(changes: Iterable[Change]) -> list[Blocker]:
-    """Return a warning for each new table that is filled by the hour, and whose time column tells no hours."""
+    """Return a warning for each new table that is filled by the hour, and whose time column tells no hours.
+
+    The rows of a day are at its first moment, so only the batch of the first hour writes them.
+    """
     warnings = []
     for change in changes:
         snapshot = change.new
@@ -125,7 +128,10 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
 def find_shortened_tables(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: Iterable[Change], table_state: Loaded, window: Window
 ) -> list[Blocker]:
-    """Return a blocker for each new table that would lack time of the old one because what it reads is not whole."""
+    """Return a blocker for each new table that would lack time of the old one because what it reads is not whole.
+
+    No table is filled past what it reads holds, so that it would replace a whole table by a part, or by nothing.
+    """
     blockers, changes = list[Blocker](), tuple(changes)
     built_names = {change.name for change in changes if change.shares is None}
     for change in changes:

@@ -407,7 +407,10 @@ def _list_shared_tables(target: Environment, base: Environment) -> frozenset[str
 def _find_unused_overrides(
     overrides: tuple[Override, ...], used: tuple[Override, ...], changes: tuple[Change, ...], shared: frozenset[str]
 ) -> tuple[Override, ...]:
-    """Return the overrides of changes that are others now, and the restatements that were merged or ended."""
+    """Return the overrides of changes that are others now, and the restatements that ended.
+
+    A restatement is left out if the environment shows the base's table: it was merged, or ended in an earlier plan.
+    """
     used_models = {override.model for override in used}
     open_models = {c.name for c in changes if c.change is ChangeKind.DIRECT} - used_models
     return tuple(

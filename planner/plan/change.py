@@ -96,7 +96,10 @@ class Forward:
 
 @dataclass(frozen=True)
 class Adoption:
-    """An existing table whose rows a model takes over: `rows` is the time that it holds, `at` tells adoptions apart."""
+    """An existing table whose rows a model's first version takes over without computing them.
+
+    `rows` is the time that it holds, as a person declared or its rows say. `at` tells one adoption from the next.
+    """
 
     table: str  # as it was declared
     rows: Timeline = ()
@@ -187,7 +190,7 @@ class Blocker:
 
 
 def longest_lookback(old: Snapshot | None, new: Snapshot) -> int:
-    """Return the longer lookback of the old and the new table: late rows of the old one must come into the new."""
+    """Return the longer lookback of both tables, in the new one's units: late rows of the old must come into it too."""
     models = [snapshot.model for snapshot in (old, new) if snapshot and snapshot.kind is new.kind]
     unit = UNITS[new.model.cron.unit]
     return max(-(-model.batches.lookback * UNITS[model.cron.unit] // unit) for model in models)

@@ -25,7 +25,7 @@ class Comparison:
         return self.new.name
 
     def answer(self, table_state: Loaded) -> bool | None:
-        """Return True if both hold the same rows in every period, False if one differs, None if that is not known."""
+        """Return True if both hold equal rows in all periods of either, False if a period differs, None if unknown."""
         timelines = table_state.timeline_of(self.old), table_state.timeline_of(self.new)
         periods = {period for timeline in timelines for period in _list_periods(self.new, timeline)}
         one, two = (

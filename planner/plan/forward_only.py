@@ -241,7 +241,7 @@ def blocker_of(model: Model, finding: Finding) -> Blocker:
 def merge_columns(
     before: tuple[Column, ...], after: tuple[Column, ...], destructive: str, additive: str
 ) -> tuple[Column, ...]:
-    """Return the columns of a table that keeps another's rows: the query's, and old ones where a model ignores."""
+    """Return columns of a table that keeps another's rows: the query's, and old ones where a model says `ignore`."""
     old = {column.name: column for column in before}
     merged = []
     for column in after:

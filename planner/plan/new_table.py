@@ -51,7 +51,10 @@ def shape_of(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory) -
 
 
 def as_keyed(parents: Mapping[str, Parent], old: Snapshot, sql: str, memory: ShapeMemory) -> Mapping[str, Parent]:
-    """Return a query's parents with the keys by which it was judged; without an order it is judged by none."""
+    """Return a query's parents with the keys by which its model was judged, as far as these still hold.
+
+    A query that takes no rows by an order is judged by no keys.
+    """
     if not traits_of(sql, memory).by_order:
         return parents
     relied = dict(old.meaning.relies) if old.meaning else {}
@@ -83,7 +86,10 @@ def name_version(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision
 
 
 def assign_own_rows(candidate: Candidate, override: Override) -> Snapshot:
-    """Return the snapshot with rows that no other version has, because a person says that they differ."""
+    """Return the snapshot with rows that no other version has, because a person says that they differ.
+
+    The rules may have found the rows to be the old ones: then the version would be the old one, and nothing computed.
+    """
     fresh = candidate.fresh
     assert fresh.meaning is not None
     rows = digest(fresh.meaning.rows, "by word", override.old, override.new)[:24]
@@ -109,14 +115,20 @@ def assign_refuted_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, D
 
 
 def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:
-    """Return the snapshot of an empty table if the request wants one and no environment shows the whole table."""
+    """Return the snapshot of an empty table if the request wants one and no environment shows the whole table.
+
+    An empty table differs from that of the same query with rows, and must never be taken for it.
+    """
     if not inputs.empty or not fresh.kind.is_stored or fresh.meaning is None or fresh.table in inputs.loaded.complete:
         return fresh
     return name_version(inputs, replace(fresh, meaning=_empty_meaning(fresh.meaning)), parents)
 
 
 def adopt_rows(inputs: Inputs, fresh: Snapshot, adoption: Adoption) -> Snapshot:
-    """Return the snapshot of a table that a person declared to hold the rows: no rule takes them for the query's."""
+    """Return the snapshot with the rows of a table that a person declared to hold them.
+
+    They were not computed: the version is unique and the snapshot `forced`, so no rule takes them for the query's.
+    """
     assert fresh.meaning is not None
     named = {"adopted": adoption.table, "at": adoption.at}
     if placement := inputs.naming.placement(fresh.name):
@@ -166,7 +178,11 @@ def _reads_part(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
 
 
 def version_details(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> dict[str, str]:
-    """Return what a version includes besides the rows: a view's tables, and the start of a table that is cut short."""
+    """Return what a version includes besides the rows.
+
+    A view includes the tables that it names. A table that a request cuts short includes its start, so that it is never
+    taken for the whole one.
+    """
     if not model.kind.is_stored:
         return {name: parent.snapshot.version for name, parent in parents.items()}
     return {"from": inputs.since} if holds_part(inputs, model, parents) else {}

@@ -132,7 +132,7 @@ def _why_not(model: Model, is_prods: bool) -> str:
 
 
 def interval_in_window(model: Model, window: Window | Days) -> Timeline:
-    """Return the time of a model in a window: all of it if computed as a whole, up to now if it reads itself."""
+    """Return a model's time in a window, in whole units; all time if computed whole, and no end if it reads itself."""
     if not model.kind.is_by_time:
         return ALL_TIME
     start = model.cron.cut(window.start) if window.start else ALL_TIME[0].start
@@ -164,7 +164,10 @@ def time_to_restate(
     window: Window,
     restated_names: Collection[str],
 ) -> Mapping[str, Timeline]:
-    """Return the time to recompute by model: the window's, within the model's own and what its parents hold."""
+    """Return, by model, the time to recompute, for models that have any.
+
+    It is the window's time, from the model's start up to its last cron tick, and never past what its parents hold.
+    """
     times: dict[str, Timeline] = {}
     frontiers = Frontiers(graph, window)
     model_windows = windows_by_model(graph, restated_names, window)
@@ -235,6 +238,7 @@ def find_outdated_tables(
 
 def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:
     # A reader of long ago may no longer read the model; its table is still there and could be promoted again.
+    """Return these models and all that read them through any version of any model."""
     edges: dict[str, set[str]] = {}
     shown = [snapshot for _, _, snapshots in past.maps for snapshot in snapshots.values()]
     for snapshot in (*shown, *(built for built in past.built.values() if built)):
@@ -274,7 +278,10 @@ def find_overtaken_time(
 def _find_overtaken_builds(
     due_times: Mapping[str, Timeline], past: Past, timelines: Mapping[str, Timeline]
 ) -> Iterator[tuple[str, Timeline]]:
-    """Yield overtaken time of tables that no environment shows, such as those that a failed apply leaves."""
+    """Yield overtaken time by table, for tables that no environment shows: an apply that failed leaves them.
+
+    No record says from which tables they were computed. The due time of every model counts for them.
+    """
     time = merge_intervals(interval for timeline in due_times.values() for interval in timeline)
     ahead = {table: held for table in past.built if intersect_intervals(held := timelines.get(table, ()), time)}
     names = _downstream_by_name(past, due_times) if ahead else frozenset[str]()

@@ -213,7 +213,7 @@ def _table_end(
 
 
 def _is_rescheduled(old: Model, new: Model, window: Window) -> bool:
-    """Return True if an edit moves the end of the time that a table needs, unless a run fills its intervals."""
+    """Return True if an edit moves the end of a table's time; an end that moves with the clock is left to a run."""
     end, is_moved = new.schedule.end, old.schedule.end != new.schedule.end
     if new.kind.is_incremental:
         return is_moved and end is not None and end <= window.due(new)
@@ -270,7 +270,10 @@ def whole_start(graph: Graph, model: Model, window: Window) -> datetime:
 
 
 def contiguous_end(held_time: Timeline, start: datetime) -> datetime:
-    """Return up to where a table holds all time since its start, or EPOCH; nothing is computed past a hole."""
+    """Return up to where a table holds all time since its start; EPOCH if it holds nothing or begins later.
+
+    Nothing may be computed from it past a hole: time that is being restated, or whose audit failed.
+    """
     return next((interval.end for interval in held_time if interval.start <= start <= interval.end), EPOCH)
 
 

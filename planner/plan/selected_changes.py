@@ -16,7 +16,10 @@ def select_models(
     selectors: Iterable[str],
     changed_models: Changed | None = None,
 ) -> Mapping[str, Model]:
-    """Return the models where only selected ones change; raise RequestError if one reads a model not deployed."""
+    """Return the models of a plan in which only the selected ones change.
+
+    Selected models without a file are removed. Raise RequestError if one reads a model neither selected nor deployed.
+    """
     deployed = {name: snapshot.model for name, snapshot in deployed_environment.snapshots.items()}
     chosen = select(graph_of({**deployed, **models}), selectors, changed_models)
     kept_models = {name: model for name, model in deployed.items() if name not in chosen}

@@ -43,7 +43,7 @@ class CreateStage:
 
 @dataclass(frozen=True)
 class BackfillTask:
-    """The rows that a table lacks by the plan (a run may have loaded them since), or a view's audits to run."""
+    """The rows that a table lacks by the plan (restated or late ones may be loaded), or the audits of a view."""
 
     snapshot: Snapshot
     missing: Timeline

@@ -22,7 +22,10 @@ def read_audits(
     defaults: Defaults,
     audits: dict[str, Audit],
 ) -> None:
-    """Read audits/ into `audits`; refuse the models that call an unreadable one, or the project if none can."""
+    """Read the audits of audits/ into `audits`.
+
+    A model that calls an unreadable audit is refused; an unreadable standalone audit, which none calls, is an error.
+    """
 
     def parse(text: str, path: str, defaults: Defaults) -> Said:
         return (), parse_audits(text, path, defaults)

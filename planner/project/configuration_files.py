@@ -1,4 +1,4 @@
-"""The configuration of a folder: config.yaml or config.py, with gateways of the base branch's where named."""
+"""The configuration of a folder, config.yaml or config.py; the base branch's, if one is named, gives the gateways."""
 
 import json
 import os

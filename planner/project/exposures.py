@@ -31,7 +31,7 @@ def load_exposures(
 
 
 def _read_exposures(document: Document, catalog: str, models: Collection[str] | None) -> Iterator[Exposure]:
-    """Yield the exposures of one file; raise ProjectError for an unknown model, unless `models` is None."""
+    """Yield the exposures of one file; raise ProjectError for a wrong one, or a name not in `models` (None: any)."""
     if document.value is None:
         return
     if not isinstance(document.value, list):

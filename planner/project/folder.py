@@ -72,7 +72,7 @@ class Folder:
         return text
 
     def files(self, folder: str, ignore_patterns: Sequence[str], *suffixes: str) -> Iterator[str]:
-        """Yield the visible files of a folder that match no pattern, sorted; raise ProjectError for odd names."""
+        """Yield visible files below a folder that match no pattern, sorted; raise ProjectError for non-UTF-8 names."""
         if folder not in self._listed:
             proposed = {name for name in self.proposed if name.startswith(f"{folder}/")}
             names = proposed.union(_list_files(self.root / folder, folder))

@@ -60,7 +60,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Lineage:
-    """All that a model or column is made from, or that is made from it; `unfollowed` says why a query has none."""
+    """All that a model or column is made from, or with `downstream` all made from it, and why one is `unfollowed`."""
 
     model: str
     column: str | None  # None: the whole model
@@ -112,7 +112,7 @@ class FollowedModels(Mapping[str, Followed]):
         self._known = dict(known)
 
     def update(self, graph: Graph, names: Collection[str]) -> FollowedModels:
-        """Return the models of a graph that differs in `names`; reuse the lineage of all not downstream of them."""
+        """Return the models of a graph that differs in `names`; reuse lineages not downstream of one, now or before."""
         if graph.models.keys() != self.graph.models.keys():
             return FollowedModels(graph, self._memory)
         lost = {*names, *graph.downstream(names), *self.graph.downstream(names)}

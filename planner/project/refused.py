@@ -80,7 +80,7 @@ class RefusedModels:
         return all(refusal.clear for refusal in self.refusals)
 
     def merge_dialects(self, known_dialects: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the dialects of models by name, `spark` for refused ones, which may be any where that is unclear."""
+        """Return the dialects of models by name, `spark` for refused ones: for all names if these are unclear."""
         return {**dict.fromkeys(self.names, "spark"), **known_dialects} if self.clear else _Any(known_dialects)
 
     def and_tests(self, unknown: Iterable[ProjectError]) -> RefusedModels:

@@ -83,7 +83,10 @@ class Remembered:
         return self._index.make_models(file[0], partial(self._read_model, file, parse)), ()
 
     def load_entry(self, file: File, defaults: Defaults, holds: Callable[[Json], bool] = bool) -> Said | None:
-        """Return the file's cached content if all that it depends on is unchanged, also by `holds`; raise NotRead."""
+        """Return the cached content of the file with this hash if all that it depends on is unchanged; else None.
+
+        `holds` checks what else was stored with it. Raise NotRead while the model of a table is still to be read.
+        """
         text = self._found.get(self._entry_key(*file))
         if text is None:
             return None
@@ -150,6 +153,7 @@ class Remembered:
         return self._indexed.get(path) == file_hash
 
     def _read_model(self, file: File, parse: Callable[[], Said], number: int, text_digest: str) -> Model:
+        """Return the model of a file with this number; raise ProjectError if the file is another one by now."""
         last_file, lines = self._last_lines
         if last_file != file:
             lines = (self._texts.get(self._entry_key(*file)) or "").split("\n")[1:]
@@ -201,7 +205,10 @@ class Remembered:
 
 
 def open_file_cache(cache: Cache, defaults: Defaults, shared_settings: str) -> Remembered:
-    """Return the entries for files that are read with these defaults and the settings of config.yaml."""
+    """Return the entries for files that are read with these defaults.
+
+    `shared_settings` is what config.yaml gives every model, as text, with its environment variables filled in.
+    """
     inputs = (
         defaults.infer_names,
         defaults.variables,
@@ -232,7 +239,7 @@ def prefetch_files(reading: Folder, file_cache: Remembered, defaults: Defaults, 
 
 
 def read_ahead(reading: Folder, file_cache: Remembered, defaults: Defaults, names: Sequence[str], parse: Parse) -> None:
-    """Parse many files on all processors, and add what can be cached; leave wrong ones to `load_file`."""
+    """Parse files, if many, on all processors and cache them; leave wrong and dependent ones to `load_file`."""
     new_names = [
         name for name in names if name in reading.hashes and not file_cache.has_entry((name, reading.hashes[name]))
     ]

@@ -36,7 +36,7 @@ _OFFSET = re.compile(r"(?P<moment>.*?\d:\d\d(:\d\d)?)(?P<fraction>\.\d+)?\s*(Z|[
 
 
 def load_seed(root: Path, model: Model) -> Model:
-    """Return the model with its seed's header, hashes and inferred types; raise ProjectError for a broken file."""
+    """Return the model with its seed's header, hashes, and types if undeclared; raise ProjectError if it is broken."""
     assert model.seed is not None
     records = _read_records(root, model, model.locate("path", in_block=True))
     header = tuple(str(cell) for cell in next(records))

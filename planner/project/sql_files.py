@@ -99,7 +99,10 @@ class SqlFiles:
 
 
 def open_sql_files(root: Path, isolation: Isolation, cache: Cache) -> tuple[Config, Document, SqlFiles]:
-    """Return a folder's configuration and SQL files; raise ProjectError or RequestError if they cannot be read."""
+    """Return the configuration, its document, and the SQL files of a folder.
+
+    Raise ProjectError for a name that is not UTF-8, and RequestError for a project of another tool.
+    """
     reading = Folder(root.resolve(), cache)
     if is_dbt_project(reading.root):
         hint = "sqlfluff and others know dbt's templates."

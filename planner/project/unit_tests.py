@@ -22,7 +22,7 @@ def read_unit_tests(
     refused_models: RefusedModels,
     unknown: Callable[[ProjectError], None],
 ) -> list[UnitTest]:
-    """Return the unit tests of the models that open, and none if the project has errors."""
+    """Return the tests of models that open, none if the project has errors: an unread model would seem unknown."""
     if reading.errors:
         return []
     tests: list[UnitTest] = []

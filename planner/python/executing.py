@@ -38,7 +38,10 @@ class Execution:
                 self._spark.interruptAll()
 
     def run(self, entry: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
-        """Call a model's function; return how many views, `PREFIX_0` on, have its rows; raise TypeError, ValueError."""
+        """Call a model's function; return how many views hold its rows, `PREFIX_0` and so on.
+
+        Raise TypeError if it returned no frame, ValueError if a frame lacks a column.
+        """
         _pickle_by_value()
         context = Context(request, self)
         if "pyspark" in sys.modules:

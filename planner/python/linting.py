@@ -47,7 +47,7 @@ def run_rules(
     columns: Mapping[str, Sequence[tuple[str, str]] | None],
     isolation: Isolation = NO_ISOLATION,
 ) -> tuple[Found, ...]:
-    """Return the violations by the project's Python texts, `files`; raise ProjectError at a rule that fails."""
+    """Return the violations; `files` are the project's Python texts. Raise ProjectError at a failing rule's line."""
     request = {
         "op": "lint",
         "root": str(root),

@@ -58,7 +58,7 @@ class ModelWorker:
         self.connection.close()
 
     def ask(self, request: Mapping[str, Any], reading: Reading, timeout: float | None) -> Any:
-        """Return the child's answer, for which it may read these tables from now on; raise ChildFailed or Cancelled."""
+        """Let the child read these tables from now on, and return its answer; raise ChildFailed or Cancelled."""
         self.connection.admit(reading)
         spark = {"socket": str(self.child.scratch / SOCKET), "session": self.connection.session}
         return self.child.ask({**request, "spark": spark}, timeout)

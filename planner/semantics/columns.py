@@ -49,7 +49,10 @@ RULED = frozenset((TIME_ZONE,))
 
 
 def shape_of(sql: str, parents: Mapping[str, Parent], time_column: str = "", memory: ShapeMemory = NO_MEMORY) -> Shape:
-    """Return the shape of a Spark query over these parents; with a time column, it loads a table by interval."""
+    """Return the shape of a Spark query over these parents; a parent that is not given has unknown columns.
+
+    With a time column, the query loads a table by time interval.
+    """
     traits = traits_of(sql, memory)
     narrowed = not traits.unnamed
     narrowed_parents = narrow_parents(sql, parents) if narrowed else parents
@@ -229,7 +232,10 @@ def _first_branch(sql: str, own: str) -> str:
 
 
 def follow_itself(shape: Shape, name: str) -> Shape:
-    """Return the shape of a model that reads itself, over all batches: no key and no day of one batch is valid."""
+    """Return the shape of a model that reads its own table, with the sources of each column over all batches.
+
+    Its rows depend on the order of its batches: no key and no day of the rows of one batch is valid for the table.
+    """
     own_reads = shape.reads.get(name, Reads())
     rows = expand_own_columns(own_reads, own_reads.rows)
     reads = {parent: _expand_reads(read, own_reads, rows) for parent, read in shape.reads.items() if parent != name}

@@ -27,7 +27,7 @@ _BEHIND_OUTPUTS = (exp.Having, exp.Qualify, exp.Order, exp.Sort, exp.Cluster, ex
 
 
 def bare_as_columns(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens with `current_date` as a name if no parenthesis follows, or the parser would call it."""
+    """Return the tokens with a bare `current_date` as a name: the parser would call it even beside such a column."""
     return [
         Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
         if token.token_type in _TOKENS and (next_token is None or next_token.token_type is not TokenType.L_PAREN)
@@ -66,7 +66,10 @@ class _ColumnNames:
         self.open: set[str] = set()  # CTEs whose columns are being looked for: a recursive one reads itself
 
     def has(self, node: exp.Expr) -> bool | None:
-        """Return True if a name is a column of the tables around it, False if it is not, None in doubt."""
+        """Return True if a name is a column of the query around it, False if it is not, None in doubt.
+
+        Neither an output nor a column of an outer query takes precedence over the function.
+        """
         name, select = node.name.lower(), node.find_ancestor(exp.Select, exp.SetOperation)
         if not isinstance(select, exp.Select):
             return None

@@ -18,7 +18,7 @@ MORE = "mergeplan columns that are not declared"
 
 
 def add_open_columns(tree: exp.Expr, parents: Mapping[str, Parent]) -> dict[str, Parent] | None:
-    """Return the parents with the columns named of open tables and one for all others; None if ambiguous."""
+    """Return a query's parents with the columns it names of open tables, and one for the rest; None if ambiguous."""
     opened = {name: parent for name, parent in parents.items() if parent.is_open}
     if not opened:
         return dict(parents)

@@ -24,7 +24,10 @@ class Parent:
 
 
 def narrow_parents(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:
-    """Return the parents with only the columns (at least one) whose letters are in the text of the query."""
+    """Return the parents with only those columns that a query without stars can mean, or one column if none.
+
+    A name counts as soon as its letters are anywhere in the text, so that no parsing can miss it.
+    """
     text = sql.lower()
     return {name: _narrow_parent(text, parent) for name, parent in parents.items()}
 

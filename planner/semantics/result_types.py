@@ -56,7 +56,10 @@ def is_null(value: Part) -> bool:
 
 
 def common_type(types: Iterable[str | None]) -> str | None:
-    """Return the type that Spark uses for values of several types in one column, or None if it is uncertain."""
+    """Return the type that Spark uses for values of several types in one column, or None if it is uncertain.
+
+    For other types, Spark merges more than their names, or decides by its settings.
+    """
     different = set(types)
     if len(different) == 1:
         (type_,) = different

@@ -111,7 +111,10 @@ class Shape:
 
 
 def close_over_itself(held: TableDigest, own: Reads | None) -> TableDigest:
-    """Return the digests of a table whose batches read it: what is computed from unchanged columns is unchanged."""
+    """Return the digests of a table whose batches read it, by those of one batch over the table before it.
+
+    Rows and columns that are computed from columns of the table are unchanged if these are unchanged too.
+    """
     if own is None:
         return held
     digests = Digests()
@@ -138,7 +141,7 @@ def expand_own_columns(own: Reads, columns: frozenset[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Source:
-    """The query of a shape, its parents as far as it can mean them, and the memory; `analyse` returns its algebra."""
+    """A shape's query, the parents that it can mean, and the memory; `analyse` returns its algebra, None if opaque."""
 
     sql: str
     parents: tuple[tuple[str, Parent], ...]

@@ -21,7 +21,10 @@ def join_forms(first: str, later: str, table: str) -> str:
 
 
 def split_forms(sql: str, table: str) -> tuple[str, str] | None:
-    """Return the first and the later form of a model's query, as sqlglot writes it; None for any other query."""
+    """Return the first and the later form of a model's query, as sqlglot writes it; None for any other query.
+
+    A text whose halves are queries has the two names outside of its literals.
+    """
     match = _FORMS.fullmatch(sql) if sql.count("first_run") == sql.count("later_run") == 1 else None
     if match is None or {match["own"].replace("`", ""), match["same"].replace("`", "")} != {table}:
         return None

@@ -12,7 +12,7 @@ from mergeplan.planner.state.store import StateStore
 
 @contextmanager
 def open_state(settings: SessionSettings, project: str | None = None) -> Iterator[StateStore]:
-    """Open a project's state, with `state_url` and `project` without reading a file; raise RequestError for none."""
+    """Open a project's state; raise RequestError if there is none. With `state_url` and its name no file is read."""
     url, name = settings.state_url, project if project is not None else settings.state_project or None
     if not url or name is None:
         options = LoadOptions(settings.gateways_from, settings.isolation.hiding(settings.folder))

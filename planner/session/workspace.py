@@ -251,7 +251,10 @@ class Workspace:
 
     @cached_property
     def models(self) -> Mapping[str, Model]:
-        """The project's models, and tables that they read and it does not define, or in part, by Spark's catalog."""
+        """The project's models, and undefined tables that they read, as Spark's catalog describes them.
+
+        A partly declared table is completed if a query reads more of it.
+        """
         models = dict(self.project.models)
         for name in sorted(self.incomplete_tables):
             if columns := self.find_columns(name):

@@ -1,4 +1,4 @@
-"""Contents of tables as hashes, by columns and period: equal ones mean equal rows, in any order and files."""
+"""Hashes of contents, by columns and period: equal ones mean equal rows, in any order; unknown ones equal nothing."""
 
 from __future__ import annotations
 

@@ -35,7 +35,10 @@ class KnownMeaning:
 
 
 def remember_meaning(snapshot: Snapshot, shape: Shape | None, parents: Parents, began: str) -> None:
-    """Remember the meaning of a new snapshot if it follows from its query, this shape and these parents alone."""
+    """Remember the meaning of a new snapshot, which follows from this shape over these parents.
+
+    Only a meaning that follows from the query alone is remembered, not that of a text which cannot be followed.
+    """
     source = shape.source if shape and shape.own and shape.unresolved is None else None
     if shape is None or source is None or snapshot.meaning is None:
         return

@@ -110,7 +110,10 @@ def _table_keys(model: Model, shape: Shape) -> Keys:
 
 
 def _seed_meaning(model: Model) -> Meaning:
-    """Return the meaning of a seed: its number of rows, and by column the hash of its cells."""
+    """Return the meaning of a seed: its number of rows, and by column its cells.
+
+    `Seed.cells` hashes them row by row in an order of its own.
+    """
     assert model.seed is not None
     cells = dict(model.seed.cells)
     names = [column.name for column in model.columns] or list(model.seed.header)

@@ -193,7 +193,10 @@ def assign_version(snapshot: Snapshot, version: str, naming: Naming = DEFAULT) -
 
 
 def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
-    """Return the version of a rebuilt model: a hash of its rows' meaning, and of the tables that a view names."""
+    """Return the version of a rebuilt model: a hash of the meaning of its rows, and of the tables that a view names.
+
+    Two builds with equal versions hold equal rows, so that a table built in one environment serves in another.
+    """
     columns = (part for pair in meaning.columns for part in pair)
     named = (f"{name}={version}" for name, version in sorted(parents.items()))
     partitions = tuple(map(partition_text, model.storage.partitioned_by))

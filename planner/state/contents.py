@@ -104,7 +104,7 @@ class KnownContents(ProjectStore):
             return row.hash if row else ""
 
     def record_pass(self, table: str, asked: str, basis: str) -> None:
-        """Store what a pass of an audit rests on, which must be found again for it to count."""
+        """Store what an audit's pass rests on: it counts while that is found again, so nobody need hold the table."""
         with self._database.writing() as tx:
             tx.put(t.contents, [_whole_row(table, f"{_PASSED}{asked[:26]}", basis[:32])])
 

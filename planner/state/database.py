@@ -204,7 +204,7 @@ def _redact_url(url: sa.URL) -> str:
 
 
 def _was_emptied(file: Path) -> bool:
-    """Return True for a file without a byte that no process is just making: prod would look unbuilt."""
+    """Return True if a file stays empty, as a full disk leaves it, and is not being made: prod would look unbuilt."""
     for _ in range(NEW_LOOKS):
         if not file.is_file() or file.stat().st_size or file.with_name(f"{file.name}-wal").exists():
             return False

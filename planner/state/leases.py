@@ -41,7 +41,10 @@ class Holder:
 class Leases(ProjectStore):
     @contextmanager
     def hold(self, name: str, holder: str, *, ttl: float = 60.0, wait: float = 0.0) -> Iterator[Lease]:
-        """Hold the lease on `name`, also of an ended process; raise LeaseHeld if it is not free in `wait` seconds."""
+        """Hold the lease on `name`, renewed; raise LeaseHeld, naming its holder, if it is not free in `wait` seconds.
+
+        A lease that expired, or whose process on this machine has ended, is taken over.
+        """
         lease = self._wait_for(name, holder, ttl, wait)
         ended = threading.Event()
         renewal = threading.Thread(
@@ -175,7 +178,10 @@ def has_ended(machine: str, pid: int) -> bool:
 
 
 def _began(pid: int) -> str | None:
-    """Return the clock tick at which a process began; '' for one that has ended, None when unknown."""
+    """Return the clock tick at which a process began; '' for one that has ended, None when unknown.
+
+    One that was killed keeps its number until its parent has asked how it ended.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

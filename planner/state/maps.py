@@ -1,4 +1,7 @@
-"""The map of a revision as its difference from the one before; every WHOLE revisions it is kept whole."""
+"""The map of a revision, kept as what differs from the revision before: history grows by what changes.
+
+Every WHOLE revisions, and where there is none before, a map is kept as it is: reading one looks at no more rows.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ class EnvironmentMap:
 
 
 def encode_map(new: EnvironmentMap, before: EnvironmentMap | None, revision: int) -> tuple[Json, Json]:
-    """Return the map as stored, given the revision before; a difference has the key `since`, which is no model."""
+    """Return the map as stored, given the one before; a difference has the key `since`: models' names have a dot."""
     if before is None or revision % WHOLE == 1:
         return dict(new.snapshots), sorted(new.views)
     changed = {name: id for name, id in new.snapshots.items() if before.snapshots.get(name) != id}

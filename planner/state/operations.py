@@ -11,7 +11,7 @@ from mergeplan.planner.state.transaction import ProjectStore
 
 @dataclass(frozen=True)
 class RunningWrite:
-    """An operation that writes a batch from `start` on: a digest of its `request`, and the `token` of its lease."""
+    """A write of a batch from `start` on: `request` is a digest of its inputs, `token` the lease's when it began."""
 
     operation: Operation
     start: datetime

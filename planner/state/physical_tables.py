@@ -101,7 +101,7 @@ class PhysicalTables(ProjectStore):
                 tx.execute(statement.values(touched_at=current_time))
 
     def mark_garbage(self, table: str, *, lease: Lease, seen_generation: int) -> bool:
-        """Mark a table that no promotion may show from now on; False if an environment changed meanwhile."""
+        """Mark a table to drop, so no promotion shows it; False if an environment changed since `seen_generation`."""
         with self._database.writing() as tx:
             check_lease(tx, lease)
             lock_table(tx, table)

@@ -49,7 +49,7 @@ BY_ONE = SwapOptions()
 
 @dataclass(frozen=True)
 class Promotion:
-    """An environment on its way between two maps; `done` are the views that are known to be swapped."""
+    """An environment on its way between two maps; the views of `done` are known to be swapped, others may be too."""
 
     id: str
     environment: str

@@ -36,7 +36,10 @@ class Retention(ProjectStore):
     """The past of one project, and its end."""
 
     def forget(self, before: datetime) -> Forgotten:
-        """Delete what was over before a time, except the last revision of each environment, even a dropped one."""
+        """Delete what was over before a time: old revisions, promotions, plans, and unnamed snapshots.
+
+        The last revision of every environment stays, also of dropped ones: revisions are counted on.
+        """
         with self._database.writing() as tx:
             if tx.connection.dialect.name == "postgresql":
                 # Who promotes writes its snapshots first. One that is there stays as it is, and must not go under it.

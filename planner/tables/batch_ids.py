@@ -9,17 +9,23 @@ from mergeplan.planner.tables.partitioning import BATCH
 
 
 def batch_id(interval: Interval, held_time: Timeline) -> str:
-    """Return the id (16 hex digits) of a batch by its begin and the held time, the same for a longer repeat."""
+    """Return the id (16 hex digits) of a batch that begins there when the table holds this time.
+
+    A repeated batch, perhaps for more days by then, has the same id. The first half of the id encodes the held time.
+    """
     return batch_id_prefix(held_time) + digest(str(interval.start))[:8]
 
 
 def batch_id_prefix(held_time: Timeline) -> str:
-    """Return the prefix (8 hex digits) of the ids of batches merged into this time; rows of one are not recorded."""
+    """Return the prefix (8 hex digits) of the ids of all batches merged into a table that holds this time.
+
+    A table with a batch of this prefix has rows that are not recorded.
+    """
     return digest(str(held_time[-1].end) if held_time else "")[:8]
 
 
 def as_recorded(engine: Engine, table: Table, model: Model, held_time: Timeline) -> None:
-    """Restore a table to its recorded content, because no batch may build on an interrupted one."""
+    """Restore a table, for any batch size, to its recorded content: no batch may build on an interrupted one."""
     if model.takes_back and held_time:
         engine.tables.unmerge(table, batch_id_prefix(held_time))
 

@@ -1,4 +1,7 @@
-"""Models that read themselves: a query finds its table as it was before the batch, interrupted ones included."""
+"""Models that read themselves: under its own name a query finds its table as it was before the batch.
+
+It never finds rows of the batch itself, nor of an interrupted batch, so that a repeated batch gives the same rows.
+"""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -46,7 +49,7 @@ def previous_rows_query(model: Model, table: Table, interval: Interval, held_tim
 
 
 def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -> tuple[Column, ...]:
-    """Return a self-reading model's columns, declared or inferred by `ask`; raise ProjectError for neither."""
+    """Return a self-reading model's columns, declared or inferred by `ask` over an own table; raise ProjectError."""
     if model.columns:
         return model.columns
     tree = spark_tree(model.sql)
@@ -70,7 +73,7 @@ def own_columns(model: Model, ask: Callable[[Model, str], tuple[Column, ...]]) -
 def _columns_of_first(
     model: Model, tree: exp.Query, ask: Callable[[Model, str], tuple[Column, ...]]
 ) -> tuple[Column, ...]:
-    """Return the columns of a UNION's first query if it reads no column of the model; raise ProjectError if not."""
+    """Return the columns of a UNION's first query; raise ProjectError if it reads an own column, or its QueryError."""
     first = tree
     while isinstance(first, exp.SetOperation):
         first = first.this

@@ -26,7 +26,7 @@ class ColumnGraph:
     columns: Mapping[str, tuple[str, ...]] = field(repr=False)
 
     def view(self, models: CatalogGraph, column: Node, up: int, down: int) -> ColumnView:
-        """Return what a column is made from `up` steps up, and what reads it `down` steps down; raise RequestError."""
+        """Return a column's sources, `up` steps, and its readers, `down` steps; raise RequestError if it is unknown."""
         if column.column not in self.columns.get(column.model, ()):
             raise RequestError(f"`{column.model}` has no column `{column.column}`.", hint="Its page lists its columns.")
         steps = self._walk_lineage(column, self.made_from, up, -1) | self._walk_lineage(column, self.read_by, down, 1)

@@ -10,7 +10,7 @@ LINKS = re.compile(r"\[([^\[\]]+)\]\([^)]*\)")
 
 
 def help_text(forms: Sequence[Form], needs: Mapping[str, Role], project: str = "") -> str:
-    """List the enabled commands: what each does, who may use it, an example; `project` is one of several folders."""
+    """List the enabled commands, their users and examples; `project` is the folder of one of several projects."""
     lines = [
         "Write a command at the start of a line in a comment; several run in order. The end of the plan comment lists "
         "those that are accepted now, most with a box to tick; with the App they are buttons on the checks too.",

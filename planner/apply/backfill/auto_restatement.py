@@ -32,7 +32,7 @@ def due_to_restate(
 
 
 def restate_due(environment: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit) -> None:
-    """Forget the last units of each model whose restatement is due, except of a table that prod's own run restates."""
+    """Forget the due last units of each model, one transaction each; tables that prod shows are left to prod's run."""
     automatic = {s.table for s in environment.snapshots.values() if s.model.policy.auto_restatement_cron is not None}
     if not automatic:
         return

@@ -30,7 +30,10 @@ HINT = "Allow its rows to be copied: `copy: true` in the file of `--file`, or `-
 
 
 def create_tables(stage: CreateStage, plan: Plan, context: ApplyContext) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Create the missing tables; return them and their lease tokens; raise ProjectError for a broken contract."""
+    """Create the missing tables; return them, and the lease tokens under which new ones were created.
+
+    Raise ProjectError if the query of a changed model that keeps its table breaks its contract.
+    """
     layout, changes = context.layout(plan), {change.name: change for change in stage.changes}
     taking_over = {change.new.table: change.takes_over for change in stage.changes if change.new and change.keeps_rows}
     missing = missing_tables(context.store, context.engine, stage.snapshots, taking_over)

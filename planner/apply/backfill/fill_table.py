@@ -118,7 +118,7 @@ class TableWriter:
         )
 
     def _reset_intervals(self, snapshot: Snapshot, loaded_time: Timeline, lease: Lease, is_copied: bool) -> Timeline:
-        """Forget all time of a table that lacks earlier days, so that it is refilled; raise Refused to save history."""
+        """Forget all time of a table that lacks earlier days, to refill it; raise Refused if that loses history."""
         if snapshot.kind.keeps_history and not is_copied:
             raise Refused(
                 f"{snapshot.name} lacks days before {loaded_time[-1].end:%Y-%m-%d}; filled again, it would lose "

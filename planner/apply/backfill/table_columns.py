@@ -51,7 +51,7 @@ def table_columns(layout: Layout, engine: Engine, snapshot: Snapshot) -> tuple[C
 
 
 def _table_order(snapshot: Snapshot, columns: Mapping[str, Column]) -> tuple[str, ...]:
-    """Return the columns in the order by which readers were judged, or of their types if the plan did not know it."""
+    """Return columns in the order by which readers were judged; if the plan did not know it, in that of the types."""
     judged = snapshot.table_columns
     if judged is not None and {*judged} == columns.keys():
         return judged

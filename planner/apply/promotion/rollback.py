@@ -27,7 +27,7 @@ NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
 
 @dataclass(frozen=True)
 class RollbackFacts:
-    """What decides a rollback: the environment now and then, its history, newest first, and the tables' time."""
+    """The facts of a rollback: the environment now and then, history (newest first), existing tables and their time."""
 
     now: datetime
     old: Environment
@@ -99,7 +99,10 @@ class AskedBy:
 
 
 def build_rollback(store: StateStore, name: str, to_revision: int | None, now: datetime) -> RollbackPlan:
-    """Return what a rollback would do, without Spark; raise RequestError for none, Refused for the present one."""
+    """Return what a rollback would do by the current state, without changing anything or using Spark.
+
+    Raise RequestError if there is no such revision, and Refused for the one that is in force.
+    """
     old, history = store.environments.get(name), store.environments.history(name)
     target = earlier_revision(history, old, to_revision)
     earlier = store.environments.get_revision(name, target.revision)
@@ -140,7 +143,7 @@ def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
 
 
 def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revision: int | None) -> Revision:
-    """Return the revision to go back to, `history` newest first; raise RequestError for none, Refused for this one."""
+    """Return the revision in `history` (newest first) to go back to; raise RequestError if none, Refused if current."""
     if not now.exists:
         raise RequestError(f"There is no environment `{now.name}`.", hint="See `mergeplan environments`.")
     in_force = {row.revision: row for row in history if row.action not in NOT_IN_FORCE}

@@ -65,7 +65,7 @@ def data_diff(
 def diff_plan_data(
     work: Workspace, out: Output, plan: Plan, options: DataDiffOptions | None
 ) -> Sequence[DataDifference] | None:
-    """Return what an applied plan did to rows; None if not requested, or if it fails, with a warning."""
+    """Return an applied plan's effect on rows, or None; a comparison that fails only warns: the plan stays applied."""
     if options is None:
         return None
     differences, names = [], (plan.base, plan.environment)

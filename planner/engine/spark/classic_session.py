@@ -50,7 +50,7 @@ _END = object()
 
 
 def yield_in_time(results: Iterable[T], seconds: float) -> Iterator[T]:
-    """Yield the results of a thread; raise TooSlowError, and leave the thread, which cannot be ended, to itself."""
+    """Yield a thread's results; if one takes too long, raise TooSlowError and leave the thread: it cannot be ended."""
     finished: queue.SimpleQueue[object] = queue.SimpleQueue()
     threading.Thread(target=_produce, args=(results, finished), daemon=True).start()
     while True:

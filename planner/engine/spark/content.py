@@ -46,7 +46,7 @@ class ContentQuery:
         return f"SELECT max(period), count(1), {', '.join(sums)} FROM ({rows}){group}"
 
     def answer(self, rows: Iterable[Sequence[Any]]) -> Found:
-        """Return column set -> period -> content, for each period of the interval; raise QueryError for other rows."""
+        """Return column set -> period -> content, also of empty periods; raise QueryError for rows in no period."""
         rows_by_period = {str(row[0]): row for row in rows if row[1]}
         by = self.table.partitioning
         periods = by.periods(self.interval) if by and self.interval else (WHOLE,)

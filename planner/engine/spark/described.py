@@ -27,6 +27,7 @@ class Described:
 
     @property
     def format(self) -> str:
+        """The format of a table, in lower case."""
         return self.details.get("Provider", "").lower()
 
     @property

@@ -113,7 +113,7 @@ class SparkEngine:
             return Rows(tuple(frame.columns), fetch_rows(frame))
 
     def scan_bytes(self, sql: str) -> int | None:
-        """Return the bytes of files, by partition, that a query would read; None if unknown. Nothing is run."""
+        """Return the bytes of needed files that a query would read, without running it; None if Spark cannot tell."""
         try:
             with self._sessions.statement(sql):
                 return self._sessions.current.scan_bytes(wrap_query(sql))

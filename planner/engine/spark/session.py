@@ -67,7 +67,7 @@ class EngineSession(Protocol):
         """Return a condition on rows (Spark SQL) as the writers of frames take it."""
 
     def run_unlisted(self, sql: str) -> Frame:
-        """Run a statement that creates a table with the partitions of its folders; all of them move with it."""
+        """Run a statement that creates a table whose partitions Spark reads from its folders; all move with it."""
 
     def enter(self, tag: str) -> None:
         """Tag what this thread runs from now on."""

@@ -106,7 +106,10 @@ class Sessions:
         return self._lasting_operations()[1] is not None
 
     def _lasting_operations(self) -> tuple[Operations | None, ServerOperations | None]:
-        """Return the record of operations, and the server that continues them, but none in a separate session."""
+        """Return the record of operations, and the server that continues them if there is one.
+
+        There is no server in a separate session, which depends on its statements.
+        """
         operations: Operations | None = getattr(self._thread, "operations", None)
         return operations, (self.shared.operations if operations and self.current is self.shared else None)
 
@@ -169,7 +172,7 @@ class Sessions:
 
     @contextmanager
     def statement(self, sql: str = "") -> Iterator[None]:
-        """Tag Spark's jobs with the era, and translate its errors; raise RequestError for a closed function."""
+        """Tag a request's jobs and translate its errors; raise RequestError for any text with a closed function."""
         self.judge(sql)
         with self._lock:
             era = self._era

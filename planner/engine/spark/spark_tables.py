@@ -117,7 +117,7 @@ class SparkTables:
             return self._format_tables(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Restore the table to before the first batch with this id prefix, in the format that the catalog has."""
+        """Restore the table to before the first batch with this id prefix, by the catalog's format, not the model's."""
         with self._sessions.statement():
             description = describe_table(self._sessions, table.name)
             self._sessions.check()

@@ -64,7 +64,7 @@ async def render_model(server: Server, uri: str, model: str) -> dict[str, str] |
 
 
 async def list_unit_tests(server: Server, uri: str) -> list[dict[str, Any]]:
-    """Return the unit tests of a project's folder, by files and open texts; raise JsonRpcException for another."""
+    """Return the unit tests of a project's folder, by files and open texts; raise JsonRpcException if it is none."""
     folder = Path(to_fs_path(uri) or "").resolve()
     if not is_project(folder):
         raise JsonRpcException(f"`{folder}` is no project.", REFUSED)

@@ -13,7 +13,10 @@ from mergeplan.planner.parsing.sql.names import without_default
 def unit_test_edits(
     view: ProjectView, table: str, *, model_name: str = "", column: tuple[str, str] | None = None
 ) -> Iterator[Edit]:
-    """Yield the edits of every test that names a model, or `column` of it; raise RequestError for rows not in YAML."""
+    """Yield the edits of every test of a model or with the model as input.
+
+    Raise RequestError for rows not in YAML. `model_name` is the model's new name, `column` an old and a new name.
+    """
     catalog = view.project.catalogs.default
     paths = {test.path for test in view.project.tests if table in (test.model, *test.inputs)}
     for path in sorted(paths):

@@ -20,7 +20,10 @@ from mergeplan.planner.parsing.sql.user_macros import MacroCall, NoMacros, UserM
 
 @dataclass
 class Noted:
-    """The facts that a file's reading used; `dates` move with the clock: (text, whether it is an end, moment)."""
+    """The facts that the reading of one file used and that are in neither the file nor the defaults.
+
+    `dates` are those that move with the clock: (text, whether it is an end, the resolved moment).
+    """
 
     columns: dict[str, ColumnTypes | None] = field(default_factory=dict)
     dates: list[tuple[str, bool, str]] = field(default_factory=list)

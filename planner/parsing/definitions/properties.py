@@ -64,7 +64,10 @@ def block(source: SourceText, tokens: Tokens) -> list[Property]:
 
 
 def read_properties(source: SourceText, tokens: Tokens, *, allow_quotes: bool = False) -> list[Property]:
-    """Return `key value, key value` as properties, quoted ones with `allow_quotes`; raise ProjectError."""
+    """Return `key value, key value` as properties; raise ProjectError for a key without name or value, or given twice.
+
+    With `allow_quotes`, keys may be quoted and then contain any text.
+    """
     block_properties: dict[str, Property] = {}
     for part in split_commas(tokens):
         if not part:

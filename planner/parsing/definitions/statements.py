@@ -104,7 +104,7 @@ def is_needless(source: SourceText, tokens: Tokens) -> bool:
 def read_statement(
     source: SourceText, tokens: Tokens, model: str, temporary: frozenset[str]
 ) -> tuple[Statement, set[str]]:
-    """Return a statement beside the query and the tables it reads; `temporary` are views made before it."""
+    """Return a statement beside a query and its tables, no `temporary` views; raise ProjectError if it is forbidden."""
     text, tokens = _spark_text(source, tokens)
     for form in _BESIDE:
         match = form.pattern.match(text) if form.query else form.pattern.fullmatch(text)

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)\.\d+([eE][+-]?\d+)?")
 
 
 def csv_rows(document: Document, key_path: Path, text: str, settings: Mapping[str, object]) -> list[dict[str, object]]:
-    """Return the rows of a CSV text, with NULLs where pandas reads them; raise ProjectError at `key_path`."""
+    """Return a CSV text's rows: NULLs as pandas reads them, numbers as written; raise ProjectError at `key_path`."""
     for key in settings:
         if key not in SETTINGS:
             raise document.error((*key_path, "csv_settings", key), f"`{key}` in `csv_settings` is not supported.")

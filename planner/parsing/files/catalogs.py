@@ -28,7 +28,10 @@ class Catalog:
 
 @dataclass(frozen=True)
 class Catalogs:
-    """The catalogs of a gateway by name, and the names of the default one in the project's files and in Spark."""
+    """The catalogs of a gateway by name, and the default one under its names in the project's files and in Spark.
+
+    If these names differ, files know only the first: a table has one name.
+    """
 
     gateway: str = ""
     default: str = SESSION_CATALOG
@@ -79,7 +82,7 @@ def _read_catalog(name: str, conf: Mapping[str, str]) -> Catalog:
 
 
 def apply_catalog(model: Model, catalogs: Catalogs, naming: Naming) -> Model:
-    """Return the model with its catalog's table format; raise ProjectError if the catalog cannot hold its table."""
+    """Return the model with its catalog's format; raise ProjectError if its table or view in prod cannot be there."""
     if model.kind.is_external or not model.kind.has_view:
         return model
     name = parts_of(model.name)[0]

@@ -75,7 +75,7 @@ class CodeVariable:
 
 @dataclass(frozen=True)
 class CodeConfiguration:
-    """The result of a config.py: values with marks for `variables`, lines of keys, and `unclear` paths."""
+    """The result of a config.py: values with marks for `variables`, lines of keys, and why paths are `unclear`."""
 
     path: str
     value: Mapping[str, Any]

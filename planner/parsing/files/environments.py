@@ -46,7 +46,7 @@ def seconds_of_promotion(config: Config, environment: str) -> float | None:
 
 
 def replaces_views(config: Config, environment: str) -> bool:
-    """Return True if foreign views of these names are replaced: only in prod, as a pull request may configure it."""
+    """Return True if foreign views of these names are replaced: only in prod, as pull requests may configure others."""
     return config.promotion.replaces_views and environment == PROD
 
 

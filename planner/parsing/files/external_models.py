@@ -27,7 +27,7 @@ _KEYS = """name description columns column_descriptions owner tags grain grains 
 def external_models(
     document: Document, text: str, defaults: Defaults, gateways: Collection[str] = ()
 ) -> Iterator[Model]:
-    """Yield the EXTERNAL models for the project's gateway, whose own items override those of no gateway."""
+    """Yield a file's EXTERNAL models for the gateway, whose own items override those of none; raise ProjectError."""
     if document.value is None:
         return
     if not isinstance(document.value, list):

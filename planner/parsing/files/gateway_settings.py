@@ -64,7 +64,7 @@ def conf_of(connection: ConnectionConfig) -> dict[str, str]:
 
 
 def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
-    """Return the model with settings that change its results; raise ProjectError if its intervals need UTC."""
+    """Return the model with settings that change its results; raise ProjectError for UTC intervals in another zone."""
     if model.kind.is_external:
         return model
     settings = gateway.shaping

@@ -94,7 +94,10 @@ def query_rule(path: str, text: str) -> OwnRule:
 
 
 def select_rules(config: LinterConfig, document: Document, own: Mapping[str, OwnRule]) -> Chosen:
-    """Return the rules that config.yaml selects; ALL means all but those of `BY_NAME`. Raise ProjectError."""
+    """Return the rules that config.yaml selects, none if the linter is not `enabled`.
+
+    ALL means all but those of `BY_NAME`. Raise ProjectError for an unknown rule, and for one that is in both lists.
+    """
     if not config.enabled:
         return NONE
     lists = {

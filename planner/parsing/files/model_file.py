@@ -138,7 +138,7 @@ def _collect_around(kind: Kind, source: SourceText, props: Mapping[str, Property
 
 
 def parse_block(text: str, path: str, defaults: Defaults) -> Model | None:
-    """Return the model of a MODEL block, None with `enabled false`, and the statements around its code."""
+    """Return the model of a MODEL block, None with `enabled false`, and its statements; raise ProjectError(s)."""
     source = sql_tokens.create_source(path, text, defaults.dialect, defaults.catalog, defaults.functions)
     first = block_statements(source, sql_tokens.tokenize(source), "MODEL")[0]
     header, options = split_header(source, first)

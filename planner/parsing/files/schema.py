@@ -415,7 +415,7 @@ class Config(Section):
     @model_validator(mode="before")
     @classmethod
     def _fill_connections(cls, section: Any) -> Any:
-        """Return the section with `default_connection` for gateways without one, or as that of `default`."""
+        """Return the section with `default_connection` in gateways without one, or as `default`'s if there are none."""
         default = section.get("default_connection") if isinstance(section, dict) else None
         gateways = (section.get("gateways") or {"default": {}}) if default else None
         if not isinstance(gateways, dict):

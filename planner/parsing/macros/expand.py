@@ -76,7 +76,7 @@ def spark_tree(sql: str) -> exp.Expr:
 
 
 def dates(interval: Interval | None, execution: datetime) -> dict[str, exp.Expr]:
-    """Return the Spark literal of each date macro, of the first day of 1970 without an interval."""
+    """Return each date macro's literal: ends are the last microsecond inside, and 1970-01-01 stands for no interval."""
     covered = interval or Interval(_EPOCH, _EPOCH + timedelta(days=1))
     moments = {"start": covered.start, "end": covered.end - timedelta(microseconds=1), "execution": execution}
     return {

@@ -140,7 +140,7 @@ def aliases_of(tree: exp.Expr, tables: Mapping[str, str]) -> dict[int, dict[str,
 
 
 def alias_of(column: exp.Column, aliases: Aliases) -> tuple[str, int] | None:
-    """Return the alias, from the nearest SELECT, for the first parts of a column, and their number, or None."""
+    """Return the nearest SELECT's alias for the first parts of `schema.table.column`, and their number, or None."""
     parts = [part.name.lower() for part in column.parts]
     candidates = [(".".join(parts[0:2]), 2), (".".join(parts[0:3]), 3)]
     if parts[0] == SESSION_CATALOG:

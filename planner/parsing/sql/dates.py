@@ -17,7 +17,7 @@ _EXAMPLES = "Write it like `2024-01-31`, `2024-01-31 06:00:00`, `yesterday` or `
 
 
 def parse_instant(text: str, now: datetime) -> datetime:
-    """Return the moment (UTC) that a text names, for days midnight; raise ValueError if it is no date."""
+    """Return the moment (UTC) of a text, midnight for days and longer units; raise ValueError if it is no date."""
     words = " ".join(text.lower().split())
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     if words in ("today", "yesterday", "tomorrow"):

@@ -61,7 +61,10 @@ class RefusedCall:
 def find_refused_call(
     tokens: Sequence[Token], tree: exp.Expr | None, allowed_names: Collection[str]
 ) -> RefusedCall | None:
-    """Return the first forbidden call in Spark SQL; `tree` shows which names precede a list of columns."""
+    """Return the first forbidden call in a statement of Spark SQL; `allowed_names` are the operator's additions.
+
+    `tree` is the parser's tree of the tokens. It shows which names precede a list of columns.
+    """
     aliases = tree.find_all(exp.TableAlias) if tree is not None else ()
     columns = Counter(alias.name.lower() for alias in aliases if alias.args.get("columns"))
     for call in function_calls(tokens):

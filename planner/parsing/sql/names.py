@@ -20,7 +20,7 @@ _MANY = frozenset({"inline_outer", "json_tuple", "variant_explode", "variant_exp
 
 
 def model_name(text: str, place: Place, catalog: str = SESSION_CATALOG) -> str:
-    """Return `schema.table`, or `catalog.schema.table` outside the default catalog; raise ProjectError."""
+    """Return `[catalog.]schema.table` in lower case; raise ProjectError for more than letters, digits and `_`."""
     parts = text.lower().split(".")
     if len(parts) not in (2, 3):
         raise ProjectError(f"`{text}` must have the form `schema.table`.", place=place)

@@ -283,7 +283,7 @@ def _is_deeper(tree: exp.Expr, most: int) -> bool:
 
 
 def _check_functions(source: SourceText, tokens: Tokens, tree: exp.Expr, what: str) -> None:
-    """Raise ProjectError at a function that is not allowed, by its name in the generated Spark SQL."""
+    """Raise ProjectError at a forbidden function; of another dialect, its name in the generated Spark SQL counts."""
     if source.functions is None:
         return
     words: Tokens = tokens

@@ -44,7 +44,7 @@ class UserMacros(Protocol):
         """The files that cannot be imported: the macros that they define are unknown."""
 
     def call(self, call: MacroCall) -> tuple[str, ...]:
-        """Return the SQL texts that replace the call; raise ProjectError in the macro's file, or at a wrong call."""
+        """Return the SQL texts that replace a call, in its dialect; raise ProjectError at the macro or the call."""
 
 
 class NoMacros:

@@ -1,4 +1,4 @@
-"""Read a YAML file as plain data, with the line of every key and `{{ env_var('X') }}` filled in."""
+"""Read YAML as plain data with the line of every key and `{{ env_var('X') }}` filled in; duplicate keys are errors."""
 
 import re
 from collections.abc import Mapping
@@ -101,7 +101,7 @@ def _too_deep(path: str, line: int) -> ProjectError:
 
 
 def _measure_node(path: str, node: yaml.Node, sizes: dict[int, tuple[int, int] | None], depth: int) -> tuple[int, int]:
-    """Return the number and the depth of a node's values; raise ProjectError for a cycle or too deep a node."""
+    """Return the number and depth of a node's values, aliases expanded; raise ProjectError if cyclic or too deep."""
     place = Place(path, node.start_mark.line + 1)
     if isinstance(node, yaml.ScalarNode):
         return 1, 0
@@ -161,7 +161,10 @@ def _node_value(
 
 
 def _scalar_value(path: str, loader: Any, node: yaml.ScalarNode, key_path: Path, values: list[str]) -> Any:
-    """Return the value of a scalar; one with an environment variable is a text, except in `variables`."""
+    """Return the value of a scalar; one with an environment variable is a text, which a password must remain.
+
+    In `variables`, which have no types of their own, an unquoted number or boolean is one.
+    """
     place = Place(path, node.start_mark.line + 1)
     if "{{" in node.value and path.endswith("config.yaml"):
         raise ProjectError(SUPPORTED, place=place, hint=HINT)

@@ -54,7 +54,10 @@ class Side:
 def fingerprint_of(
     model: Model, text: str, order: str, parents: Mapping[str, Fingerprint], began: str = ""
 ) -> Fingerprint:
-    """Return the fingerprint: data (query and row settings), metadata (what changes no row), and parents."""
+    """Return the fingerprint: data (query and row settings), metadata (what changes no row), and parents.
+
+    `text` and `order` are those of the query's shape.
+    """
     under = [part for pair in model.settings for part in pair]
     later = (text for facet in (Facet.ROWS, Facet.LAYOUT) for text in model.encode_properties(facet).values())
     row_texts = (*_first_rows(model).values(), *_first_layout(model).values(), began, *under, *later)
@@ -350,6 +353,7 @@ def _edit_words(edit: _Edit) -> str:
 
 
 def _parents_verdict(old: Side, new: Side, causes: Causes, touched_columns: Columns, own: str = "") -> Verdict:
+    """Return the verdict on a model that only its parents' changes affect; the reason starts with the `own` edit."""
     if not (old.is_known and new.is_known) and causes.parents_with_effect:
         parents = reasons.format_names(causes.parents_with_effect)
         reason = f"The columns that it reads of {parents} are not known, so it counts as changed."

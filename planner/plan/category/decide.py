@@ -254,7 +254,10 @@ def _decide_addition(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Deci
 
 
 def as_removed(change: Change) -> Change:
-    """Return the change as a plan shows it: a model without a file is removed, even if another model reads it."""
+    """Return the change as a plan shows it: a model without a file is removed, even if another model reads it.
+
+    It does not count as a model that turned into an undeclared external table.
+    """
     old, new = change.old, change.new
     if old is None or new is None or not (new.kind.is_external and not new.model.line and old.kind.has_view):
         return change
@@ -277,7 +280,10 @@ def _build_removal(old: Snapshot) -> Change:
 
 
 def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> bool:
-    """Return True if a query may name columns by position in a reordered table, which older versions misjudged."""
+    """Return True if a query may name columns by position in a table whose column order differs from its query's.
+
+    The state may hold a judgement of such a query by an older version, which went by the query's order.
+    """
     tables = (parent.snapshot for parent in parents.values())
     return any(table.is_reordered for table in tables) and (
         not model.sql or traits_of(model.sql, inputs.shapes).unnamed
@@ -285,7 +291,10 @@ def _takes_columns_by_place(inputs: Inputs, model: Model, parents: Mapping[str, 
 
 
 def _keep_tables(inputs: Inputs, parents: Mapping[str, Decision]) -> bool:
-    """Return True if each parent keeps its table and its rows, which the size of its batches may decide, too."""
+    """Return True if each parent keeps its table and its rows.
+
+    The fingerprint of a parent does not tell alone: the size of its batches is metadata there, and may decide rows.
+    """
     old = inputs.base
     return all(
         name in old and parent.snapshot.version == old[name].version and parent.effect == UNTOUCHED

@@ -81,7 +81,10 @@ def _model_start(model: Model) -> str | datetime | None:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A model over its parents as decided: the `shape` of its query, and the start of the time of its table."""
+    """A model over its parents as they are decided.
+
+    `shape` is its query's, None without one. `began` is the start of the time that fills its table, '' for any other.
+    """
 
     shape: Shape | None
     began: str

@@ -14,7 +14,7 @@ CHOICES = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
 
 
 def overrides_for(changes: Iterable[Change], categories: Mapping[str, Category], who: str = "") -> tuple[Override, ...]:
-    """Return a person's categories as overrides; raise RequestError for one that does not fit its change."""
+    """Return a person's categories as overrides; raise RequestError for a wrong category or an indirect change."""
     direct = {change.name: change for change in changes if is_edit(change)}
     overrides = []
     for name, category in categories.items():
@@ -54,7 +54,7 @@ def restatements_for(
 def list_unrestated(
     names: Iterable[str], snapshots: Mapping[str, Snapshot], changes: Iterable[Change]
 ) -> list[Blocker]:
-    """Return a warning for each model with rows that a plan does not restate in a copy, with the reason."""
+    """Return a warning for each model with rows not restated in a copy; one without rows is computed as a whole."""
     restated = {change.name for change in changes if change.is_restated or change.missing == change.needed != ()}
     warnings = []
     for name in names:
@@ -92,7 +92,10 @@ def build_restated_verdict(override: Override) -> Verdict:
 
 
 def override_of(candidate: Candidate, overrides: tuple[Override, ...]) -> Override | None:
-    """Return the last category that a person chose for this very change, not for an earlier edit of the model."""
+    """Return the last category that a person chose for this very change, from the base's model to the model now.
+
+    After another edit on either side no person has judged the new difference, and the rules decide again.
+    """
     about = (candidate.model.name, candidate.old.fingerprint.text, candidate.fresh.fingerprint.text)
     chosen = (o for o in reversed(overrides) if not o.restates and (o.model, o.old, o.new) == about)
     return next(chosen, None) if candidate.edited else None

@@ -101,7 +101,7 @@ def _list_comparisons(candidate: Candidate) -> list[Comparison]:
 
 
 def _may_be_the_same(parent: Decision) -> bool:
-    """Return True if a comparison may show no change: it overrules no person and no forward-only change."""
+    """Return True if a comparison may show no change: not if a person said breaking, or old rows stay on purpose."""
     insisted = parent.override is not None and parent.override.category is Category.BREAKING
     return parent.effect != UNTOUCHED and not insisted and not parent.is_forward_only
 

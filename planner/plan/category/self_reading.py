@@ -14,7 +14,10 @@ from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
 
 
 def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
-    """Return a snapshot with its meaning as this version writes it, if an earlier one knew only its text."""
+    """Return a snapshot of the base with its meaning as this version writes it, if it was known by its text alone.
+
+    Only a text was all that an earlier version knew; without this the table would be recomputed.
+    """
     model, base = old.model, inputs.base
     if not model.reads_itself or not model.sql or old.meaning is None or not {*model.depends_on} <= base.keys():
         return old

@@ -14,7 +14,10 @@ EDITED = (ChangeKind.DIRECT, ChangeKind.METADATA)
 
 @dataclass(frozen=True)
 class Claim:
-    """The rules' claim about a changed model, or its first form: its rows are the old ones, in some columns."""
+    """The rules' claim about a changed model: its rows are the old ones, in all columns or in these.
+
+    Of a model whose later form changed, it is about its first form.
+    """
 
     change: Change
     columns: tuple[str, ...] | None = None  # None: in all, and no other comes or goes

@@ -68,7 +68,7 @@ class Answers:
     def answer(
         self, project: DbtProject, questions: Sequence[DbtQuestion], remembered: Mapping[str, Answer] = NOTHING
     ) -> dict[str, Answer]:
-        """Return the answers by key, some an error; questions that wait for others are left out, if possible."""
+        """Return answers by key, some an error, reusing `remembered`; leave out questions that wait, unless all do."""
         open_ones = set(questions)
         waiting = {node.id for node in project.nodes if not open_ones.isdisjoint(node.asks)}
         ready = [

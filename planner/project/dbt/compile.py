@@ -1,4 +1,4 @@
-"""Compile a dbt project with the installed dbt, in a child process that sees no secret; results are cached."""
+"""Compile a dbt project with its dbt, in a child without secrets; cache the result until a file or answer changes."""
 
 import json
 import re

@@ -41,7 +41,7 @@ def project_files(root: Path) -> Iterator[str]:
 
 
 def lies_apart(root: Path, settings: Mapping[str, object]) -> bool:
-    """Return True if dbt may read files outside `project_files`: in other folders, hidden ones, or through links."""
+    """Return True if dbt may read more than `project_files`: in outside, hidden or templated folders, or by links."""
     values = [settings.get(name) or usual for name, usual in PATHS.items()]
     folders = {str(folder) for value in values for folder in (value if isinstance(value, list) else [value])}
     tops = {folder.partition("/")[0] for folder in folders}

@@ -95,7 +95,7 @@ def run_config(
 
 
 def known_values(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a config.py may know: which variables are set, and those values that are empty or shown to it."""
+    """Return which variables are set, and the values that are empty or that the operator lets a config.py see."""
     allowed = {name.strip() for name in environment.get(VARIABLE, "").split(",")}
     values = {name: value for name, value in environment.items() if name in allowed or not value}
     return {"values": values, "filled": sorted(environment.keys() - values.keys())}
@@ -125,7 +125,10 @@ def mentioned_names(root: Path, environment: Mapping[str, str]) -> frozenset[str
 
 
 def _isolation_for(text: str, isolation: Isolation, path: str) -> Isolation:
-    """Return how the file is isolated, if not of a plain form; raise Refused if that is required and impossible."""
+    """Return how the file is isolated: one of a plain form does nothing that isolation would prevent.
+
+    Raise Refused for any other file if isolation is required and not possible.
+    """
     if not isolation.required or not (obstacle := cannot()):
         return isolation
     if line := beyond_plain(text):

@@ -106,7 +106,7 @@ class Query(FromClause):
         return relation
 
     def _only_star(self, node: exp.Select, block: Block, scope: Scope) -> Relation | None:
-        """Return the relation of a `SELECT *` over unnamed columns (PIVOT), or None; raise Opaque for other stars."""
+        """Return the relation of a star over unnamed columns (PIVOT), None without a star; raise Opaque for others."""
         if not any(isinstance(output, exp.Star) or output.is_star for output in node.selects):
             return None
         if len(node.selects) > 1 or len(scope.tables) > 1 or set(clause_keys(node)) - {"expressions", "from_"}:

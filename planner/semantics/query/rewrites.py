@@ -79,7 +79,10 @@ def _as_filter(value: Value) -> Value:
 
 
 def build_membership(this: Value, listed: Sequence[Value]) -> Value:
-    """Return IN over literals of one plain type as OR of equalities; others are compared in a common type of all."""
+    """Return IN over literals of one type as OR of equalities, if the other side has a plain type.
+
+    With decimals, or literals of several types, IN compares in a common type of all.
+    """
     ops = {literal.op if isinstance(literal, Term) else "" for literal in listed}
     if ops in ({"int"}, {"text"}) and type_of(this) in PLAIN:
         return build_disjunction([build_comparison("EQ", this, literal) for literal in listed])

@@ -93,7 +93,7 @@ class Sealed(_Over):
 
     @cached_property
     def finds_at_most_one(self) -> bool:
-        """True for groups whose keys are compared with outer values of the same type: '1' and '01' both equal 1."""
+        """True for groups whose keys are all compared with outer values of the same type: '1' and '01' both equal 1."""
         group = self.block.sources[0] if len(self.block.sources) == 1 and not self.block.steps else None
         if not isinstance(group, Group) or group.sets:
             return False

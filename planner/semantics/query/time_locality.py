@@ -62,7 +62,10 @@ def depends_on_batch(relation: Relation, time_column: str, *, short: bool) -> bo
 
 
 def time_dependence(relation: Relation, time_column: str, *, short: bool) -> TimeDependence:
-    """Return what depends on the length of a table's intervals; those of less than a day are `short`."""
+    """Return the parts of a query that depend on the length of the intervals of a table.
+
+    `time_column` is that of the table, or '' if it has none. Intervals of less than a day are `short`.
+    """
     if not has_dates(relation):
         return TimeDependence()  # without dates, every batch reads all rows
     block = relation.block
@@ -107,7 +110,10 @@ def _union_dependence(relation: Relation, union: Union, time_column: str, short:
 
 
 def _find_day_column(block: Block, short: bool, time: Value | None) -> _Time | None:
-    """Return the only column that dates filter, or None; texts are days only in the table's column `time`."""
+    """Return the only column that is filtered by dates, or None if dates are used elsewhere or for two columns.
+
+    `time` is the time column of the table, whose format says that its texts are days. Other texts may be times.
+    """
     columns: dict[tuple[int, str], Ref] = {}
     for value in block.where:
         if not has_dates(value):

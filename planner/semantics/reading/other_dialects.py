@@ -118,7 +118,10 @@ def _or_null(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Exp
 
 
 def _key_or(container: exp.Expr, shifted: exp.Expr, index: exp.Expr) -> exp.Expr:
-    """Return the shifted index for an array, and the key itself, of any type, for a map."""
+    """Return the shifted index for an array, and the key itself for a map.
+
+    A text works with keys of every type: beside a number it becomes a number, and a key that is a text stays one.
+    """
     return _build_call("IF", _is_array(container), _build_call("STRING", shifted), index)
 
 

@@ -17,7 +17,10 @@ _OPERATORS = frozenset({
 
 
 def enclose_pivots(tokens: Sequence[Token]) -> tuple[list[Token], int]:
-    """Return the tokens with a call around each expression of PIVOT that begins with a call, and their number."""
+    """Return the tokens with a call around each expression of PIVOT that begins with one, and their number.
+
+    The parser would read the first call as the whole expression.
+    """
     if all(token.token_type is not TokenType.PIVOT for token in tokens):
         return list(tokens), 0
     out, enclosed, index = list[Token](), 0, 0
@@ -53,7 +56,10 @@ def _enclose_item(item: Sequence[Token], length: int) -> Iterator[Token]:
 
 
 def _expression_length(item: Sequence[Token], *, alone: bool) -> int:
-    """Return the length of a PIVOT's expression in brackets or after a call; 0 for others, or several without `AS`."""
+    """Return the length of an expression of PIVOT that is in brackets or continues after a call, or 0 for others.
+
+    Return 0 too for one of several without `AS`, because Spark names columns after its text.
+    """
     named = len(item) > 2 and item[-2].token_type is TokenType.ALIAS
     value = item[:-2] if named else item
     if not value or not (named or alone):

@@ -92,7 +92,7 @@ def generate_in_place(generator: Generator, tree: exp.Expr) -> str:
 
 
 def parse_statements(tokens: Sequence[Token], text: str, dialect: str = "spark") -> list[exp.Expr | None]:
-    """Return these tokens as trees; raise RecursionError for deep nesting, which would end a compiled sqlglot."""
+    """Return these tokens as trees; raise sqlglot's errors, and RecursionError for nesting that would end a process."""
     depth = types = joins = 0
     for previous, token in pairwise((None, *tokens)):
         assert token is not None
@@ -167,7 +167,7 @@ def drop_positions(tree: exp.Expr) -> None:
 
 
 def _as_written(tokens: Sequence[Token]) -> tuple[list[Token], int]:
-    """Return the tokens with the calls of REWRITTEN functions marked, which preserves them, and their number."""
+    """Return the tokens with calls of REWRITTEN functions marked by a comment as sqlglot does, and their number."""
     out, opened, marked = list(tokens), list[bool](), 0
     for index, token in enumerate(out):
         if token.token_type is TokenType.L_PAREN:

@@ -28,7 +28,7 @@ class Result(BaseModel):
 
 
 def find_violations(tables: CatalogTables, only: Collection[str] | None = None) -> tuple[Violation, ...]:
-    """Return what the project's queries find, in models of these names or all; raise ProjectError at their line."""
+    """Return what the project's queries find in all models or in these; raise ProjectError at a query that fails."""
     rules = [rule for rule in tables.project.rules.own if rule.is_query]
     if not rules:
         return ()

@@ -31,7 +31,10 @@ class _Check:
 def stream_freshness(
     work: Workspace, environment: Environment, selectors: Collection[str] = ()
 ) -> Iterator[FreshnessResult]:
-    """Yield the freshness of each model that limits it; Spark is asked for others' tables and `loaded_at` alone."""
+    """Yield the freshness of each model of an environment that limits it; `selectors` () choose all.
+
+    Spark is asked for tables of others and for `loaded_at` alone: the state knows what runs have filled.
+    """
     for result in _measure(work, environment, selectors):
         fresh, blocks = result.status is FreshnessStatus.FRESH, not result.ok
         table = environment.snapshots[result.model.name].table

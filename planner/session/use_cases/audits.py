@@ -46,7 +46,7 @@ def _record_result(work: Workspace, environment: Environment, result: AuditResul
 def audit_history(
     work: Workspace, environment: Environment, selectors: Collection[str] = (), limit: int = LISTED
 ) -> tuple[RecordedAudit, ...]:
-    """Return an environment's audit results of three months, newest first; standalone ones without selectors."""
+    """Return an environment's audit results of three months, newest first, without selectors also standalone ones."""
     models = _select_models(work, environment, selectors) if selectors else None
     return work.store.audit_results.load(models, environment=environment.name, limit=limit)
 

@@ -93,7 +93,7 @@ def _find_violations(
 
 
 def check_rules(work: Workspace, extra_violations: Iterable[Violation] = (), changes: Changes = tuple) -> None:
-    """Report warnings before a plan, and raise broken rules; `changes` makes the plan that a rule queries."""
+    """Report warnings and raise broken rules as ProjectErrors; `changes` makes the plan for a rule that queries it."""
     on_event = work.on_event
     for note in work.project.notes:
         on_event(Warned(note))

@@ -42,7 +42,7 @@ def physical_diffs_of_plan(work: Workspace, plan: Plan) -> Iterator[PhysicalDiff
 
 
 def physical_diffs_of_environment(work: Workspace, name: str) -> Iterator[PhysicalDiff]:
-    """Yield a diff for each model whose query differs from prod's; raise RequestError without the environment."""
+    """Yield a diff for each model whose query differs from prod's; raise RequestError if either does not exist."""
     environment, prod = work.environment(parse_environment_name(name)), work.environment(PROD)
     return physical_diffs(work, prod.snapshots, environment.snapshots)
 

@@ -33,7 +33,7 @@ from mergeplan.planner.state.leases import Lease
 
 
 def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
-    """Return the options with names checked and relative dates resolved; raise RequestError for wrong ones."""
+    """Return the options with names checked and dates like `yesterday` fixed; raise RequestError for wrong ones."""
     start, end = parse_moment(options.start, work.now), parse_moment(options.end, work.now, end=True)
     since = parse_moment(options.effective_from, work.now)
     if start and end and start >= end:

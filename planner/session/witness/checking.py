@@ -63,7 +63,10 @@ def add_checks(
 
 
 def check_plan(work: Workspace, plan: Plan, *, may_start: bool) -> tuple[Plan, bool]:
-    """Return the plan with Spark's verdicts, and False if it must be made again; `may_start` allows a local Spark."""
+    """Return the plan with Spark's verdict on each model that it keeps, and False if it must be made again.
+
+    With `may_start`, a local Spark starts if the project's own shows no plans.
+    """
     claims = claims_of(plan)
     if not claims:
         return plan, True

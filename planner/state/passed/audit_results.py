@@ -56,7 +56,7 @@ class AuditHistory(ProjectStore):
         since: datetime | None = None,
         limit: int = LISTED,
     ) -> tuple[RecordedAudit, ...]:
-        """Return the newest results first, at most `limit`; '' in `models` stands for standalone audits."""
+        """Return the newest results first, at most `limit`; `models` None means all, '' in it standalone audits."""
         columns = t.audit_results.c
         with self._database.reading() as tx:
             statement = tx.select(t.audit_results)

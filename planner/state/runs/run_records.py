@@ -97,7 +97,10 @@ class Runs(ProjectStore):
     def expect(
         self, id: str, environment: str, due: Mapping[str, tuple[str, Timeline]], *, again: bool = False
     ) -> None:
-        """Keep which models are due, as (table, intervals), with their earlier intervals unless computed `again`."""
+        """Keep which models are due, as (table, intervals); a model that the run had before keeps its intervals too.
+
+        When they are computed `again` it keeps those alone: a lookback would widen them each time.
+        """
         with self._database.writing() as tx:
             current_time, former_models = tx.now(), _read_models(tx, id)
             models = (

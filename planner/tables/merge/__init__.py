@@ -1,1 +1,4 @@
-"""Merges of a batch with its table: one SELECT of all rows, to which the table is then pointed."""
+"""Merges of a batch with what its table held before: one SELECT of all rows that the table will hold.
+
+Parquet and ORC have no MERGE. The rows are computed aside, and then the table is pointed at them.
+"""

@@ -23,7 +23,7 @@ MARK, GOES, COMES = (
 
 
 def delete_insert(batch: MergeBatch) -> str:
-    """Return the SELECT of the batch's rows and those of other keys, which reads the query once."""
+    """Return the SELECT of a batch's rows and other keys' rows; it reads the query once: another read may differ."""
     names = [exp.column(name, quoted=True) for name in batch.names]
     if not batch.base:
         return merge_text(batch, exp.select(*names).from_(with_keys(batch).subquery("source")))
@@ -40,7 +40,10 @@ def delete_insert(batch: MergeBatch) -> str:
 
 
 def delete_insert_into(batch: MergeBatch) -> MergeInto | None:
-    """Return the same as a MERGE INTO, or None if a key is more than columns and functions of them."""
+    """Return the same as a MERGE INTO: a row for each key of the batch, whose rows go, and each row that comes.
+
+    Return None if a key is more than columns of the model and functions of them.
+    """
     sides = keys_of_sides(batch)
     if sides is None:
         return None

@@ -54,7 +54,7 @@ class _Versions:
         return self.now
 
     def boundary(self, moment: exp.Expr) -> exp.Expr:
-        """Return the end of the version in force that `moment` ends, with which the next one begins."""
+        """Return the end of the version that `moment` ends, never before its begin; the next version begins with it."""
         return greatest_value(moment, side_column("target", self.history.valid_from))
 
     @property

@@ -45,7 +45,10 @@ def upsert_query(batch: MergeBatch, when_matched: str, merge_filter: str, values
 def upsert_into(
     batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]
 ) -> MergeInto | None:
-    """Return the same as a MERGE INTO, or None if the key or a value is one that a MERGE cannot have."""
+    """Return the same as a MERGE INTO with the rows of the batch.
+
+    Return None for a key beyond columns and functions of them, and for subqueries and non-deterministic functions.
+    """
     expressions = [
         *_parse_whens(when_matched, values),
         *(fill_values(parse_expression(filter_text), values) for filter_text in (merge_filter,) if filter_text),

@@ -93,6 +93,7 @@ class ConnectSession:
 
     @property
     def address(self) -> str:
+        """The server's address, without its token."""
         return without_token(self._server.url)
 
     @property

@@ -67,7 +67,10 @@ def serve_warm(
     wait: float = WAIT,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the catalog until SIGTERM or SIGINT, with a line when ready; restart, once idle, for another format."""
+    """Serve the embedded catalog until SIGTERM or SIGINT; print a line each time that it is ready.
+
+    It restarts when a client needs a table format that it was not started with, as soon as no other client is left.
+    """
     if not is_embedded(connection):
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
     silence_libraries()

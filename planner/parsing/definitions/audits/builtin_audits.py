@@ -1,4 +1,4 @@
-"""SQLMesh's built-in audits: their arguments, and the query of failing rows over `@this_model`; NULLs pass."""
+"""SQLMesh's built-in audits: arguments and the query of failing rows; NULLs pass all but audits about NULLs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -222,7 +222,10 @@ def _kl_divergence(arguments: Arguments) -> str:
 
 
 def _chi_square(arguments: Arguments) -> str:
-    """Return the query that compares chi-square with its critical value, which it must exceed if `dependent`."""
+    """Return the query that compares chi-square with its critical value, which it must exceed if `dependent`.
+
+    `dependent` is true by default with `column_a`, and false with `column`.
+    """
     documented = "column" in arguments or "target_column" in arguments
     names = ("column", "target_column") if documented else ("column_a", "column_b")
     if any(name not in arguments for name in names) or (documented and {"column_a", "column_b"} & set(arguments)):

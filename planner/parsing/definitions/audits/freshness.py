@@ -40,7 +40,10 @@ def read_freshness(prop: Property) -> Freshness:
 def freshness_of(
     document: Document, key_path: Path, value: object, dialect: str, functions: frozenset[str] = frozenset()
 ) -> Freshness | None:
-    """Return the mapping of an item of a YAML file, whose SQL may call `functions`; raise ProjectError."""
+    """Return the mapping of an item of a YAML file; raise ProjectError for a wrong one.
+
+    `functions` are those that its SQL may call beside Spark's own: Spark would run any of them as the operator.
+    """
     if value is None:
         return None
     if not isinstance(value, Mapping):

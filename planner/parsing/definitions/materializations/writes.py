@@ -35,7 +35,7 @@ PASSED = frozenset(
 
 
 def infer_write(insert: ast.FunctionDef, scope: Scope) -> Write:
-    """Return the write of every batch; only the first may replace. Raise NotUnderstood if no kind does the same."""
+    """Return the batches' write (the first may replace its empty table); raise NotUnderstood if no kind does so."""
     _check_signature(insert, scope.names)
     try:
         first, later = (_Reading(scope, insert, is_first).write() for is_first in (True, False))

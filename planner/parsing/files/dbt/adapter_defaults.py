@@ -18,7 +18,10 @@ STORED = ("table", "materialized_view", "incremental", "snapshot")
 
 
 def add_adapter_defaults(adapter: str, settings: Mapping[str, Any], merge: str) -> dict[str, Any]:
-    """Return a node's settings with the adapter's defaults; dbt-databricks' macro `merge` uses `<=>` since 1.9."""
+    """Return the settings of a node with the adapter's defaults: dbt-databricks merges and uses Delta.
+
+    `merge` is the text of dbt-databricks' macro for MERGE, which compares keys by `<=>` since its version 1.9.
+    """
     is_databricks = adapter == "databricks"
     settings = {name: value for name, value in settings.items() if is_databricks or name not in OF_DATABRICKS}
     materialized = settings.get("materialized")

@@ -87,7 +87,10 @@ def with_inserted_rows(node: DbtNode) -> str:
 
 
 def is_loaded(node: DbtNode) -> bool:
-    """Return True for a node that only dbt can fill: a seed that hooks load, or a table with only rows of hooks."""
+    """Return True for a node whose table only dbt can fill, as packages do for dbt's data about its own runs.
+
+    It is a seed that its hooks load, or a table whose query reads no table and whose hooks, or macros in them, fill it.
+    """
     if node.error or any(map(str.strip, node.hooks)):
         return False
     inserts = _insert_hooks(node)

@@ -1,4 +1,4 @@
-"""The kind of a dbt node, with its settings and its query; any difference between the two is refused."""
+"""The kind of a dbt node, with its settings and query; any difference from dbt is refused: no table is approximate."""
 
 import re
 from collections.abc import Callable

@@ -32,7 +32,7 @@ class DbtColumn(DbtPart):
 
 
 class DbtQuestion(DbtPart):
-    """A template's question at compile time: the columns of a node, whether a source exists, or a query's rows."""
+    """A question at compile time: a node's columns, if a source exists, or the rows of a query of the node `by`."""
 
     kind: Literal["columns", "exists", "query"]
     subject: Text
@@ -167,7 +167,7 @@ class DbtUnitTest(DbtPart):
 
 
 class DbtCall(DbtPart):
-    """The call of a macro in a unit test, with its text or `error`; `query` is the text as Spark reads it."""
+    """A macro's call in our unit test: its text, or the `error` why it has none; a `query` is as Spark reads it."""
 
     call: Text
     text: Text
@@ -213,7 +213,10 @@ class DbtRound(DbtPart):
 
 
 def read_round(text: str, before: DbtProject | None, spell: Callable[[str], str] = str) -> DbtProject:
-    """Return the child's project, whole or with changed nodes; raise ValidationError for a wrong form."""
+    """Return the child's project: whole, or with the nodes that changed since the round before.
+
+    `spell` converts the target's queries to Spark's spelling. Raise ValidationError for a wrong form.
+    """
     if before is not None:
         with suppress(ValidationError):
             new = {node.id: node.change_texts(spell) for node in DbtRound.model_validate_json(text).nodes}

@@ -94,7 +94,7 @@ def replace_relation(text: str, relation: str, replacement: str) -> str:
 
 
 def tests_by_model(project: DbtProject) -> tuple[Mapping[str, list[DbtNode]], list[DbtNode]]:
-    """Return the tests of each node, the last built of all that they read, and the tests of no single node."""
+    """Return tests by node id, each at the last built node of those it reads, and the tests of no single node."""
     by_model: dict[str, list[DbtNode]] = {}
     apart: list[DbtNode] = []
     for test in project.nodes:
@@ -196,7 +196,7 @@ def _refuse_macros(node: DbtNode, text: str) -> None:
 
 
 def external_texts(project: DbtProject) -> Iterable[dict[str, object]]:
-    """Yield sources with typed columns or freshness as external models, and the tables that dbt fills."""
+    """Yield sources with typed columns, perhaps not all, or freshness as external models, and tables that dbt fills."""
     for node in filter(is_loaded, project.nodes):
         yield {"name": _quote_table(node), "columns": dict(node.types), "stamp": load_stamp(node)}
     built = {node.table for node in project.nodes if node.type != "test"}

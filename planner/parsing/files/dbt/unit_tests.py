@@ -123,7 +123,10 @@ def unit_test_text(tests: Iterable[tuple[DbtUnitTest, Mapping[str, object]]], so
 
 
 def _select_inputs(test: DbtUnitTest, model: DbtNode, load: Mapping[str, Any]) -> Sequence[DbtFixture]:
-    """Return the inputs that the query reads; the model's own rows decide whether a run is a later one."""
+    """Return the inputs that the model's query reads; the model's own rows decide whether a run is a later one.
+
+    A load adds to these rows, whether the query reads them or not.
+    """
     model_inputs = [fixture for fixture in test.inputs if fixture.table == model.table]
     parent_inputs = [fixture for fixture in test.inputs if fixture.table != model.table]
     is_twofold = model.materialized == "incremental" and model.text.strip() != model.later.strip()

@@ -101,6 +101,7 @@ def _read_table(statement: _Statement, schema: str) -> PipelineTable:
 
 
 def _model_text(statement: _Statement, name: str, what: str, at: int, schema: str) -> str:
+    """Return the text of a model whose lines are those of the file."""
     header = [f"name {name}", f"kind {KINDS[what]}"]
     tokens = statement.tokens
     while at < len(tokens) and _keyword_text(tokens[at]) != "AS":
