@@ -1,4 +1,8 @@
-"""Half-open intervals [start, end) in UTC, sorted timelines of them, and the cron ticks that bound them."""
+"""Half-open intervals [start, end) in UTC, and the cron ticks that bound them.
+
+All arithmetic of a plan's time is here: which intervals are loaded, which are missing, how they are split into batches.
+An `Interval` never holds its end; a `Timeline` is a sorted tuple of intervals that neither touch nor overlap.
+"""
 
 from __future__ import annotations
 

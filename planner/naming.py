@@ -25,7 +25,11 @@ _QUOTED = re.compile(r"`((?:[^`]|``)+)`")
 
 
 class ColumnName(str):
-    """A column's name in lower case, without quotes; as a `key`, it is never taken for an expression."""
+    """A column's name in lower case, without quotes: Spark compares names without regard to case.
+
+    A setting that takes expressions too (`unique_key`, `partitioned_by`) keeps a name as `key`, which `parse` reads
+    back. So a name is never taken for an expression, nor an expression for a name.
+    """
 
     __slots__ = ()
 

@@ -46,7 +46,12 @@ class _Linked(Exception):
 
 
 def look_at(folder: Path) -> FolderLooks | None:
-    """How a folder looks now; None if a file cannot be read, there are too many, or a link may hide others."""
+    """How a folder looks now; None when a file cannot be read, or there are too many.
+
+    None, too, where a link leads to a folder, or to nothing yet: what comes to lie there would not be seen. dbt reads
+    files that others do not: of its projects, hidden files, and what hidden folders below the root's own hold, are
+    looked at too, and no link to a folder may be there at all.
+    """
     is_dbt = (folder / DBT_PROJECT).is_file()
     began = time.time_ns()
     looks: dict[str, tuple[int, ...]] = {}
@@ -69,7 +74,11 @@ def hash_file(folder: Path, name: str) -> str:
 
 
 def _list_files(folder: Path, prefix: str, is_dbt: bool) -> Iterator[tuple[os.DirEntry[str], str]]:
-    """Yield the files below a folder by path, without links; raise _Linked for one that readers would follow."""
+    """Yield the files below a folder with their paths from it.
+
+    No link to a folder is followed; _Linked for a link that readers of a project do follow, as the project's own
+    folders may be links.
+    """
     with os.scandir(folder) as entries:
         listed = list(entries)
     for entry in listed:

@@ -29,7 +29,11 @@ def render_model(
     interval: Interval | None,
     execution: datetime,
 ) -> str:
-    """Return the model's query over tables, or queries in brackets, for an interval or 1970-01-01."""
+    """Return the model's query in Spark SQL over physical tables, for one interval.
+
+    `tables` maps a name to its table, or to a whole query in brackets. A name that it lacks stays as it is. Without an
+    interval the dates are those of 1970-01-01, for dry runs.
+    """
     return query_of(model, tables, embedded_models, dates(interval, execution))
 
 

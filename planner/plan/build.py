@@ -46,7 +46,11 @@ from mergeplan.planner.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan with all its decisions; plans of one `digest` replace the same tables by the same tables."""
+    """A plan with all its decisions.
+
+    `id` names it. `digest` is the same for two plans that replace the same tables by the same tables, in any
+    environment, so that a merge can tell whether anything changed since.
+    """
 
     id: str
     digest: str
@@ -220,7 +224,11 @@ def _build_environment(
 def input_timelines(
     graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded
 ) -> Mapping[str, Timeline]:
-    """Return, by table, the time that these computations rely on, which no restatement may remove meanwhile."""
+    """Return, by table, the time that the computations of these changes rely on.
+
+    It is the time that the tables hold, or will hold by then. A restatement that starts meanwhile removes such time,
+    and rows computed from a table that lacks it would stay wrong.
+    """
     filled = {change.name: intersect_intervals(change.missing, change.needed) for change in changes if change.missing}
     inputs = {
         snapshots[name].table: merge_intervals((*table_state.timeline_of(snapshots[name]), *filled.get(name, ())))
@@ -322,7 +330,11 @@ def build_run(
 
 
 def _find_lost_rows(environment: Environment, table_state: Loaded, window: Window) -> Mapping[str, Timeline]:
-    """Return, by model, the time that a restatement removed from tables with another table's rows."""
+    """Return, by model, the time that tables with another table's rows have lost.
+
+    A restatement of prod removed it. Its rows belong to the other table, and a plan restores them from there; the
+    table's own query returns different rows.
+    """
     time_lost: dict[str, Timeline] = {}
     for name, snapshot in environment.snapshots.items():
         if snapshot.is_mixed and not snapshot.is_preview:

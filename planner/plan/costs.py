@@ -50,7 +50,11 @@ class TableHistory:
     batches: tuple[BatchCost, ...]
 
     def count_rows(self, model: Model, held: Timeline) -> int | None:
-        """Return the number of rows in the table; None where batches may count a row more than once."""
+        """Return the number of rows in the table; None where its batches do not tell.
+
+        The batches of a table that is filled by time add up, unless some of them overlap: then they cover more units
+        than the table holds. A merge may write a row that is there already.
+        """
         if not model.kind.is_incremental:
             return self.total.rows if self.count == 1 else None
         if model.kind.is_by_time and self.total.units == units(model, held):
@@ -105,7 +109,11 @@ def units(model: Model, timeline: Timeline) -> int:
 
 
 def estimate_cost(change: Change, costs: Mapping[str, Cost], scans: Mapping[str, int | None]) -> Estimate:
-    """Estimate the cost of a change's missing time by the batches of its table or of the version it replaces."""
+    """Estimate the cost of the missing time of a change's table.
+
+    The cost per unit of time is that of the table's own batches or, when it has none yet, of the version it replaces.
+    `costs` are by table; `scans` are by model: the bytes its queries would read.
+    """
     scanned = scans.get(change.name)
     cost = _find_cost(change, costs)
     if cost is None or change.new is None:

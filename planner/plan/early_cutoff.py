@@ -45,7 +45,11 @@ class Comparison:
 
 
 def build_comparison(reader: str, shape: Shape | None, old: Snapshot | None, new: Snapshot) -> Comparison | None:
-    """Return the comparison that could let a reader of `new` keep its rows; None if there is none."""
+    """Return the comparison that could let a reader of `new` keep its rows; None if there is none.
+
+    Both are stored tables with the same partitions by time. The reader reads columns that both have, or reads all
+    columns of two tables with the same ones.
+    """
     # A view holds nothing that could be hashed, and tables that are cut otherwise have no periods in common.
     if shape is None or old is None or not (old.kind.is_stored and new.kind.is_stored) or old.table == new.table:
         return None

@@ -1,4 +1,8 @@
-"""Previews: tables beside prod for forward-only changes, which are never shared and never promoted."""
+"""Previews: tables of an environment beside prod for forward-only changes.
+
+A preview holds some days, computed by the new query; or all rows of prod's table, where the query of a rebuild is the
+same. What prod gets is decided without them. A preview is never shared and never promoted.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -88,7 +88,11 @@ def cascade_models(
     chosen_names: Collection[str],
     kept_tables: Collection[str] = (),
 ) -> tuple[frozenset[str], tuple[LeftOut, ...]]:
-    """Return the models that are restated with the chosen ones, and those left out, which keep their rows."""
+    """Return the models that are restated with the chosen ones, down the graph, and those that are left out.
+
+    A model that is left out keeps its rows, and so does one that reads only such models. `kept_tables` are tables that
+    prod shows and that another environment must not write.
+    """
     reached: set[str] = set()
     restated: set[str] = set()
     left_out: list[LeftOut] = []

@@ -24,7 +24,11 @@ def build_restatement(
     past: Past,
     changed_models: Changed | None = None,
 ) -> Plan:
-    """Build the plan that recomputes the selected models, as the environment shows them, and all downstream."""
+    """Build the plan that recomputes, in the window, the selected models of an environment and all models downstream.
+
+    The models are those that the environment shows, whatever the project's files say now. Tables that no model defines
+    can be selected too, to restate their readers. Raise RequestError if nothing is left to restate.
+    """
     shown = environment.snapshots
     graph = restatement.graph_with_outer_tables(shown)
     chosen = select(graph, selectors, changed_models)

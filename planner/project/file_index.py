@@ -26,7 +26,11 @@ Conditions = Mapping[str, Any]  # what the reading of a file depended on, with t
 
 @dataclass
 class FileIndex:
-    """For each file its hash, the number of its conditions, and its models without their texts."""
+    """For each file its hash, the number of its conditions, and its models.
+
+    A model is its name, line, tables that it reads, the number of its other settings, the digest of its text, and
+    whether it may read an earlier version of a table.
+    """
 
     conditions: list[Conditions] = field(default_factory=list)
     settings: list[Json] = field(default_factory=list)  # of models, as JSON

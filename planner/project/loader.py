@@ -126,7 +126,11 @@ class LoadOptions:
 def load_project(
     root: Path, now: datetime, gateway: str | None = None, options: LoadOptions = LoadOptions()
 ) -> Project:
-    """Load the project of a folder at a time; raise ProjectErrors, RequestError for the gateway, or Refused."""
+    """Load the project of a folder at a time; raise ProjectErrors for its files, RequestError for the gateway.
+
+    Environment variables are read only where the configuration uses them. Raise ProjectErrors if no model is left.
+    Raise Refused if the folder has Python code that is to be isolated and this machine cannot isolate it.
+    """
     reading = Folder(root.resolve(), options.cache, options.proposed)
     with limit_resources(reading.too_much):
         if not options.runs_code:

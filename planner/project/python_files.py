@@ -38,7 +38,11 @@ def check_configuration_is_data(reading: Folder) -> None:
 def read_code(
     reading: Folder, refusing: Refusing, config: Config, defaults: Defaults, isolation: Isolation, *, runs: bool = True
 ) -> ProjectCode:
-    """Load the project's Python if it `runs`; refuse a file of models that fails, and the project for others."""
+    """Load the project's Python and what it registers; start nothing if there is none, or unless it `runs`.
+
+    A file of models that fails is refused. One of macros or signals makes the project fail: without its macro, a
+    built-in one of the same name would be called.
+    """
     code = ProjectCode(reading.root, {}, defaults.variables, defaults.gateway, isolation, catalog=defaults.catalog)
     paths = [
         name

@@ -35,7 +35,11 @@ class NeedsLoad(Exception):
 
 
 def reread_file(project: Project, path: str, text: str, graph: Graph | None = None) -> Project:
-    """Return the project with this text of a SQL file; raise ProjectError(s), or NeedsLoad to load it whole."""
+    """Return the project with this text in place of a SQL file of models/.
+
+    Raise ProjectError(s) for its errors, and NeedsLoad if the project must be loaded as a whole. The file's refusals
+    and its other models are dropped. `graph` is the project's, if it is known.
+    """
     if project.is_dbt or is_pipeline(project.root):
         raise NeedsLoad
     other_models = {name: model for name, model in project.models.items() if model.path != path}

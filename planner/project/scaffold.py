@@ -36,7 +36,11 @@ def write_example(target: Path, template: Template = "default") -> tuple[Path, .
 
 
 def write_project(target: Path, wishes: Wishes) -> tuple[Path, ...]:
-    """Write the template's files, config.yaml last, and return them; raise RequestError if one exists already."""
+    """Write the template's files and return them, relative to the folder; raise RequestError if one exists already.
+
+    The files are prepared in another place and then moved, config.yaml last: a folder with a config.yaml is a whole
+    project.
+    """
     contents = {name: data for name, data in _template_files() if wishes.template == "default" or name == "config.yaml"}
     text = contents["config.yaml"]
     connection = b"      type: spark\n"

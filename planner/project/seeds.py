@@ -68,7 +68,11 @@ def load_seed(root: Path, model: Model) -> Model:
 
 
 def _hash_columns(header: tuple[str, ...], rows: list[Cells]) -> tuple[tuple[str, str], ...]:
-    """Return each column with a hash of its cells in the order of the first unique column, not of the lines."""
+    """Return each column with a hash of its cells that does not depend on the order of lines in the file.
+
+    The rows are sorted by the first column with unique values, if there is one. An edit of other cells then does not
+    reorder the rows, so that only the hashes of the edited columns change.
+    """
     columns = list(zip(*rows, strict=True)) or [()] * len(header)
     key = next((i for i, cells in enumerate(columns) if None not in cells and len(set(cells)) == len(rows)), None)
     ordered = sorted(rows, key=_sort_key if key is None else lambda row: str(row[key]))

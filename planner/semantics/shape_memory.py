@@ -1,4 +1,8 @@
-"""Shapes and digests of analysed queries, by all their inputs; one that cannot be read is computed again."""
+"""Shapes and digests of queries that were analysed before, found by all their inputs.
+
+A key is a digest of the query's text, of the properties of its parents that it can mean (`parent`), and of the code
+that reads it. The values are data, and one that cannot be read is computed again.
+"""
 
 import json
 from collections.abc import Callable

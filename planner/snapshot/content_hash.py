@@ -43,7 +43,11 @@ def columns_key(columns: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Contents:
-    """The known contents of one table: the key of a column set -> period, or `WHOLE` -> what it holds there."""
+    """The known contents of one table: the key of a column set -> period -> what the table holds there.
+
+    A period is the value of a partition (`2026-01-01`, `2026-01-01 10:00:00`) or `WHOLE`. A period without rows has
+    `empty_content`; a missing period was not computed.
+    """
 
     known: Mapping[str, Mapping[str, Content]] = field(default_factory=dict)
 
@@ -59,7 +63,11 @@ class Contents:
 
 
 def equal_periods(one: Contents, other: Contents, columns: ColumnSet, periods: Iterable[str]) -> frozenset[str]:
-    """Return the periods in which both tables are known to hold the same rows of these columns."""
+    """Return the periods in which both tables are known to hold the same rows of these columns.
+
+    A period that is not known on both sides is not among them. The caller says which periods matter: tables that are to
+    be equal as a whole must be so in every period that either of them holds.
+    """
     contents_one, contents_other = one.period_contents(columns), other.period_contents(columns)
     return frozenset(
         period for period in periods if period in contents_one and contents_one[period] == contents_other.get(period)

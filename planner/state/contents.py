@@ -69,7 +69,11 @@ class KnownContents(ProjectStore):
             tx.put(t.contents, rows)
 
     def mark_tables(self, tables: Collection[str]) -> Mapping[str, str] | None:
-        """Table -> a word that each write of it changes; None unless all of them are ours alone."""
+        """Table -> a word that is another one after each write of it; None unless all of them are ours alone.
+
+        A write takes the word away before it begins and when it is recorded. So a word that was given out while a
+        table was being written is none that it has afterwards.
+        """
         with self._database.writing() as tx:
             physical = t.physical_tables
             statement = tx.select(physical).where(physical.c.name.in_(sorted(tables)))

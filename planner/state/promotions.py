@@ -80,7 +80,11 @@ class Promotions:
     def begin(
         self, lease: Lease, old: Environment, new: Environment, cause: Cause | None = None, swap: SwapOptions = BY_ONE
     ) -> Promotion:
-        """Put the new map in force and open its journal entry; raise LeaseHeld, PlanMoved or Refused if not allowed."""
+        """Put the new map in force and open its journal entry, in one transaction.
+
+        LeaseHeld when the lease was lost, PlanMoved when the environment is no longer `old`, Refused when a table that
+        the new map shows is gone, or a new view has the name of another environment's.
+        """
         assert lease.name == new.name == old.name, "the lease is the environment's"
         id, cause = secrets.token_hex(16), cause or Cause()
         with self._database.writing() as tx:

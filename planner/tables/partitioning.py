@@ -25,7 +25,11 @@ TRANSFORMS = (*_TIMES, "bucket", "truncate")  # the functions that only `partiti
 
 
 def parts_of(model: Model, columns: tuple[Column, ...]) -> tuple[PartitionColumn, ...]:
-    """Return the partition columns of a model's table besides time; raise ProjectError for what cannot be one."""
+    """Return the partition columns of a model's table besides time; raise ProjectError if there is no such column.
+
+    A time-ranged table is partitioned by its time column already: that column, and years, months and days of it, are
+    left out. Raise ProjectError also for what cannot be a partition.
+    """
     expressions = [expression for expression in model.storage.partitioned_by if not _is_covered(model, expression)]
     parts = [_build_part(model, expression, columns, number) for number, expression in enumerate(expressions)]
     visible_count = sum(not part.hidden for part in parts) + bool(model.by_time.time_column)

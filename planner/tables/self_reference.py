@@ -30,7 +30,11 @@ def empty_relation(columns: Iterable[Column]) -> str:
 
 
 def previous_rows_query(model: Model, table: Table, interval: Interval, held_time: Timeline, base: str = "") -> str:
-    """Return what a batch reads under its model's own name, in brackets; '' for a model that does not read itself."""
+    """Return what a batch reads under its model's own name, in brackets; '' for a model that does not read itself.
+
+    `held_time` is the recorded time of the table. `base` names the relation with the earlier rows if that is not the
+    table itself.
+    """
     if not model.reads_itself:
         return ""
     names = ", ".join(quote_column(column.name) for column in table.columns)

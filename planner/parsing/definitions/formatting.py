@@ -1,4 +1,8 @@
-"""Format SQL files, text in, text out; a file whose tree or comments would change is left as it is."""
+"""Format SQL files: the MODEL and AUDIT blocks, and their queries. Pure: text in, text out.
+
+The meaning of a file never changes. Macros are kept as they are. A file that cannot be formatted so that it parses to
+the same tree with the same comments is left as it is, and the reason is reported.
+"""
 
 import re
 from collections import Counter

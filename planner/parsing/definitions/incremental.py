@@ -49,7 +49,11 @@ _SIDES = {
 
 
 def reading_itself(model: Model, place: Located) -> Model:
-    """Return the model as one that reads its own table; raise ProjectError if its kind does not allow that."""
+    """Return the model as one whose query reads its own table; raise ProjectError if its kind does not allow that.
+
+    A batch is one unit of time by default, and batches run one by one. A kind does not allow it if a repeated batch
+    would read its own rows.
+    """
     if not model.kind.traits.may_read_itself:
         message = f"`{model.name}` reads itself: that is not supported for kind {model.kind}."
         *kinds, last = (candidate for candidate in Kind if candidate.traits.may_read_itself)

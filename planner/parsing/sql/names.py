@@ -1,4 +1,8 @@
-"""Names of models and tables in lower case, one for each table, and the places where a query has them."""
+"""Names of models and tables, in lower case, and the places where a query names them.
+
+`schema.table` is a table of the default catalog, also if it is written with that catalog. A table of any other one has
+three parts. Names are normalized when a text is read, in its tree and in its words, so that each table has one name.
+"""
 
 import re
 

@@ -44,7 +44,11 @@ class Unwritable(Exception):
 
 
 def query_text(source: SourceText, tokens: Tokens, tree: exp.Expr) -> str:
-    """Return a query as it is written, with the file's columns, or '' if Spark might not accept it."""
+    """Return a query as it is written, with the columns of the file, or '' if Spark does not accept it.
+
+    Such a query is generated from its tree: one with `QUALIFY`, with `[1, 2]`, with a token that Spark's lexer splits
+    differently, or in another dialect.
+    """
     if source.dialect != "spark" or not _is_sparks(tree, tokens):
         return ""
     try:

@@ -44,7 +44,11 @@ class Document:
 def read_document(
     path: str, text: str, variable_value: Replacement | None = None, *, last_wins: bool = False
 ) -> Document:
-    """Return the file as a Document; raise ProjectError, also for a double key unless the `last_wins`."""
+    """Return the file as a Document; raise ProjectError at broken YAML, a double key or a missing variable.
+
+    `variable_value` allows `{{ env_var('X') }}` and returns its value; None leaves braces alone. With `last_wins`, a
+    double key is no error, as in dbt.
+    """
     if len(text) > LONGEST:
         raise ProjectError(f"The file has more than {LONGEST} characters.", place=Place(path))
     values: list[str] = []

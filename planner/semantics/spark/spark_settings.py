@@ -1,4 +1,8 @@
-"""Spark settings that change results, and so versions: all but known ones and the defaults of Spark 4.1."""
+"""Spark settings that change results, and not only speed: these are part of a model's version.
+
+A setting counts unless it is known to change no results, or has the default value of Spark 4.1, for which the rules of
+equivalence hold. An unknown setting counts.
+"""
 
 import re
 from collections.abc import Mapping

@@ -16,7 +16,11 @@ from mergeplan.planner.tables.merge.unique_key import upsert_into, upsert_query
 def merge_query(
     model: Model, query: str, base: str, columns: tuple[Column, ...], interval: Interval, execution: datetime
 ) -> str:
-    """Return the SELECT of a table's content after a batch of `query` over `base` ('' for nothing)."""
+    """Return the SELECT of the content of a table with these columns after a batch.
+
+    `query` is the model's for the interval. `base` names what the table held before, '' for nothing. `execution` is the
+    moment of the run, in UTC.
+    """
     batch = _build_batch(model, query, base, columns)
     if model.history and model.history.dbt:
         return dbt_versions(batch, model.history, model.history.dbt, execution)

@@ -27,7 +27,11 @@ from mergeplan.planner.tables.merge.relations import (
 
 
 def upsert_query(batch: MergeBatch, when_matched: str, merge_filter: str, values: Mapping[str, exp.Expr]) -> str:
-    """Return the SELECT of the table's new content, as a MERGE leaves it: the first WHEN that holds decides."""
+    """Return the SELECT of the table's new content, as a MERGE would leave it.
+
+    The first WHEN whose condition holds decides; a row for which none does stays as it was. `values` are the dates of
+    the batch. A query that returns two rows of one key fails.
+    """
     if not batch.base:
         first = exp.select(*(exp.column(name, quoted=True) for name in batch.names)).from_("source")
         return merge_text(batch, first.where(exp.column(PRESENT)).with_("source", as_=source(batch)))

@@ -1,4 +1,8 @@
-"""A compiled project from manifests that `dbt compile` wrote elsewhere, compared with the project's files."""
+"""A compiled project from manifests that `dbt compile` wrote elsewhere, as in CI; dbt is not called here.
+
+Nodes are compared with the files of the project: a node whose text differs is an error of that node. YAML files leave
+no trace in a manifest.
+"""
 
 import hashlib
 import re

@@ -49,7 +49,11 @@ def model_text(node: DbtNode, audits: Sequence[tuple[str, str]] = ()) -> str:
 
 
 def audit_texts(test: DbtNode, model: DbtNode | None) -> Iterator[tuple[str, str]]:
-    """Yield a test's audits (name, AUDIT block), blocking if it is an error in dbt; raise ProjectError."""
+    """Yield the audits of a test, as (name, AUDIT block).
+
+    An audit is blocking if the test is an error in dbt, and only warns if it is a warning. A test without a single
+    model is a standalone audit. Raise ProjectError for a test that cannot run.
+    """
     if test.error:
         raise ProjectError(f"dbt cannot compile it: {test.error.rstrip('.')}.", place=Place(test.path, test.line))
     if is_blank(test.text):
