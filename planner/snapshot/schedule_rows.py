@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, auto
 
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model
@@ -86,17 +87,18 @@ def embeds_dates(graph: Graph, model: Model) -> bool:
 
 
 def embeds_otherwise(graph: Graph, model: Model) -> list[str]:
-    """Return the embedded models whose queries run in this one under other settings, or functions, than views of them.
+    """Return the embedded queries that run in this one under other settings, or functions, than they are judged by.
 
-    A view of them keeps the settings of the session that created it.
+    A view of one keeps the settings of the session that created it. Other spellings of one are other queries here.
     """
-    waiting, names = _find_embedded_parents(graph, model), list[str]()
+    waiting, inlined = [model], dict[str, Model]()
     while waiting:
-        parent = waiting.pop()
-        waiting += [above for above in _find_embedded_parents(graph, parent) if above.name not in names]
-        if model.statements.shaping or model.settings != parent.settings:
-            names.append(parent.name)
-    return sorted({*names})
+        parents = {parent.name: parent for parent in _find_embedded_parents(graph, waiting.pop())}
+        waiting += [parent for name, parent in parents.items() if name not in inlined]
+        inlined |= parents
+    settings = model.settings if not model.statements.shaping else None
+    queries = sorted(inlined.items())
+    return [f"{name} {digest(parent.sql)[:12]}" for name, parent in queries if parent.settings != settings]
 
 
 def _find_embedded_parents(graph: Graph, model: Model) -> list[Model]:

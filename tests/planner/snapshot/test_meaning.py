@@ -59,3 +59,19 @@ def test_a_query_that_becomes_a_table_has_its_declared_types_there_alone(kind: K
 
     assert change_of(query, table)["s.reader"].recomputed
     assert change_of(table, query)["s.reader"].recomputed
+
+
+@pytest.mark.parametrize(("setting", "recomputed"), [("spark.sql.ansi.enabled", True), ("", False)])
+def test_a_reader_with_settings_takes_an_embedded_query_as_it_is_written(setting: str, recomputed: bool) -> None:
+    """Without ANSI a text is compared with one number as a number, and with several as a text."""
+    statements = Statements((Statement(f"SET {setting} = false"),) if setting else ())
+    typed = model("s.typed", "SELECT CAST(id = 1 AS STRING) AS x FROM s.raw")
+    reader = replace(model("s.reader", "SELECT p FROM s.part"), statements=statements)
+    parts = ("NOT x IN (1, 2)", "NOT (x = 1 OR x = 2)")
+    before, after = (
+        project(external("s.raw", "id"), typed, model("s.part", f"SELECT {p} AS p FROM s.typed", Kind.EMBEDDED), reader)
+        for p in parts
+    )
+
+    changes = change_of(before, after)
+    assert ("s.reader" in changes and changes["s.reader"].recomputed) == recomputed
