@@ -1,5 +1,7 @@
 """Events of an apply as data, for any listener that shows its progress."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,5 +1,7 @@
 """The result of applying a plan."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from mergeplan.planner.apply.backfill.work import Failure, Filled

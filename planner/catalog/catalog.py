@@ -1,5 +1,7 @@
 """The catalog as data: each model with its columns, their lineage, its queries, and the table that prod shows."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

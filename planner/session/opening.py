@@ -1,5 +1,7 @@
 """Opening a project from Python."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import replace
 from pathlib import Path

@@ -1,5 +1,7 @@
 """The options of each use case; one that is left out takes the project's default."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import get_args

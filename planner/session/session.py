@@ -1,5 +1,7 @@
 """A session: one project, its Spark and its state, and each use case as a call."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager

@@ -3,6 +3,8 @@
 `decide_rollback` is pure: what is shown beforehand is what is done.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime

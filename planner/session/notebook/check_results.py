@@ -1,5 +1,7 @@
 """Show the results of audits, data diffs and physical plan diffs as tables in a notebook."""
 
+from __future__ import annotations
+
 from html import escape
 
 from mergeplan.planner.checks.audits import AuditResult

@@ -1,5 +1,7 @@
 """The freshness of tables, as data that a prompt and a notebook show as a table."""
 
+from __future__ import annotations
+
 from collections import Counter
 
 from mergeplan.planner.checks.freshness import FreshnessResult, FreshnessStatus

@@ -1,5 +1,7 @@
 """Rows, environments, revisions and differences of tables, as data that a prompt and a notebook show as a table."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape

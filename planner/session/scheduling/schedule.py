@@ -1,5 +1,7 @@
 """An environment's models as data for schedulers. Only the state is read: no file of the project is needed."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """rollback, invalidate, janitor: an environment put back, dropped at once, or dropped when its time is over."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta

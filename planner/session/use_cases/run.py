@@ -1,5 +1,7 @@
 """run: what has come due in an environment, computed."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, replace

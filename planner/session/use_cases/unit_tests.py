@@ -1,5 +1,7 @@
 """test: the project's unit tests, all or some."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
