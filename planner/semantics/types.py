@@ -94,9 +94,17 @@ def is_collated(value: Part) -> bool:
     return any(map(is_collated, value.parts[:1] if value.op == "window" else value.parts))
 
 
+_CARRIERS = frozenset(("field", "Struct", "PropertyEQ"))  # a field of STRUCT(c) is a CHAR as `c` is one
+
+
 @lru_cache(maxsize=8192)
 def is_padded(value: Part, *, unknown: bool = True) -> bool:
-    """Return True for a CHAR, beside which only some comparisons add spaces; `unknown` is for an unknown type."""
+    """Return True for a column of type CHAR, beside which only some comparisons add spaces to the other text.
+
+    A column of an unknown type may be one; `unknown` is what counts for it.
+    """
+    if isinstance(value, Term):
+        return value.op in _CARRIERS and any(is_padded(part, unknown=False) for part in value.parts)
     if not isinstance(value, Ref) or value.inner is ROW:
         return False
     if not isinstance(value.inner, str):

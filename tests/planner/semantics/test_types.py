@@ -36,6 +36,14 @@ def test_a_comparison_that_is_not_padded_is_another_one(one: str, two: str) -> N
     assert not is_one_query(f"SELECT id FROM s.t {one}", f"SELECT id FROM s.t {two}")
 
 
+def test_a_field_that_is_made_of_a_char_is_padded_as_one() -> None:
+    texts = (f"SELECT id FROM (SELECT id, STRUCT(c).c AS z FROM s.t) WHERE {where}" for where in (
+        "z BETWEEN 'ab' AND 'ab'", "z >= 'ab' AND z <= 'ab'"
+    ))  # fmt: skip
+
+    assert not is_one_query(*texts)
+
+
 @pytest.mark.parametrize(("one", "two"), [OTHER[0], OTHER[2]])
 def test_a_column_of_an_unknown_type_may_be_padded(one: str, two: str) -> None:
     untyped = {"s.t": Parent(tuple(name for name, _ in T))}
