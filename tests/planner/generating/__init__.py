@@ -24,11 +24,11 @@ class Case:
     edits: tuple[str, ...]
 
 
-def _targets(rng: random.Random, found: Nodes) -> list[Node]:
+def _targets(rng: random.Random, graph: Nodes) -> list[Node]:
     """The models to edit: mostly one near the top, so that others read it."""
     if rng.random() < 0.6:
-        return [rng.choice(found[:2])]
-    return rng.sample(found, 2 if rng.random() < 0.4 else 1)
+        return [rng.choice(graph[:2])]
+    return rng.sample(graph, 2 if rng.random() < 0.4 else 1)
 
 
 def generate(seed: int) -> Case:
@@ -53,11 +53,11 @@ def generate_nodes(rng: random.Random) -> tuple[Nodes, Nodes, tuple[str, ...], M
     return old, new, tuple(done), declared
 
 
-def _recut(rng: random.Random, found: Nodes) -> Nodes:
+def _recut(rng: random.Random, graph: Nodes) -> Nodes:
     """The models with one table partitioned otherwise; () where none is a table of its query."""
-    tables = [node for node in found if node.kind is Kind.FULL]
+    tables = [node for node in graph if node.kind is Kind.FULL]
     if not tables:
         return ()
     one = rng.choice(tables)
     cut = () if one.cut and rng.random() < 0.5 else choose_partitions(rng, one.columns)
-    return tuple(replace(node, cut=cut) if node is one else node for node in found)
+    return tuple(replace(node, cut=cut) if node is one else node for node in graph)

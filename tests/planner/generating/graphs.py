@@ -50,14 +50,14 @@ Nodes = tuple[Node, ...]
 
 def nodes(rng: random.Random) -> Nodes:
     """The models of a project, parents first."""
-    found: list[Node] = []
+    graph: list[Node] = []
     for number in range(1, rng.choice((3, 3, 4, 4, 5, 6)) + 1):
-        found.append(_node(rng, f"s.m{number}", found))
-    return tuple(found)
+        graph.append(_node(rng, f"s.m{number}", graph))
+    return tuple(graph)
 
 
 def _node(rng: random.Random, name: str, before: list[Node]) -> Node:
-    everything = TABLES | {each.name: each.table_columns for each in before}
+    everything = TABLES | {node.name: node.table_columns for node in before}
     picked = rng.sample(list(everything), min(len(everything), 2))
     if before and rng.random() < 0.8:
         picked = [before[-1].name, *([rng.choice(picked)] if rng.random() < 0.5 else [])]
@@ -66,7 +66,7 @@ def _node(rng: random.Random, name: str, before: list[Node]) -> Node:
     if rng.random() < 0.12 and any("d" in columns.values() for columns in relations.values()):
         made = _stretch(scope, relations)
         return Node(name, write_query(made.sql), made.columns, Kind.INCREMENTAL_BY_TIME_RANGE)
-    if any(each.name in picked and each.kind is Kind.EMBEDDED for each in before) and rng.random() < 0.4:
+    if any(node.name in picked and node.kind is Kind.EMBEDDED for node in before) and rng.random() < 0.4:
         made = make_hash(scope, relations, 0)
         return Node(name, write_query(made.sql), made.columns)
     made = query(scope, relations)
@@ -99,10 +99,10 @@ def _stretch(scope: Scope, relations: Mapping[str, Columns]) -> Query:
     while not inner.columns("d"):
         text, inner = make_from(scope, timed, 0, query)
     time = inner.columns("d")[0][0]
-    found = [output for output in outputs(inner, 3) if output.name != "d"]
+    selection = [output for output in outputs(inner, 3) if output.name != "d"]
     where = f"{time} BETWEEN @start_ds AND @end_ds"
-    shown = ", ".join([f"{time} AS d", *(each.text for each in found)])
-    columns = {"d": "d"} | {each.name: each.kind for each in found}
+    shown = ", ".join([f"{time} AS d", *(output.text for output in selection)])
+    columns = {"d": "d"} | {output.name: output.kind for output in selection}
     if scope.rng.random() < 0.3:
         body = f"SELECT {time} AS d, COUNT(*) AS n FROM {text} WHERE {where} GROUP BY {time}"
         return Query(body, {"d": "d", "n": "i"})
@@ -117,15 +117,15 @@ def write_query(sql: str) -> str:
     return spark_text(spark_tree(sql))
 
 
-def build_models(found: Nodes, declared: Mapping[str, int] = ALL_DECLARED) -> dict[str, Model]:
+def build_models(graph: Nodes, declared: Mapping[str, int] = ALL_DECLARED) -> dict[str, Model]:
     """The models and the external tables under them, of which some are `declared` with their first columns alone."""
     tables = (
         replace(external(name, " ".join([*columns][: declared.get(name)])), open_columns=name in declared)
         for name, columns in TABLES.items()
     )
-    return project(*tables, *(each.model() for each in found))
+    return project(*tables, *(node.model() for node in graph))
 
 
-def rewritten(found: Nodes, name: str, sql: str) -> Nodes:
+def rewritten(graph: Nodes, name: str, sql: str) -> Nodes:
     """The same nodes with another query for one of them."""
-    return tuple(replace(each, sql=sql) if each.name == name else each for each in found)
+    return tuple(replace(node, sql=sql) if node.name == name else node for node in graph)

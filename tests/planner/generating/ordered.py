@@ -28,14 +28,16 @@ def order_taken(scope: Scope, relations: Relations, depth: int, maker: Callable[
     """A query over another one whose rows it takes as they come."""
     rng = scope.rng
     text, inner = make_from(scope, relations, depth, maker)
-    found = [(told, scope.name("o"), kind) for told, _, kind in inner.columns(GROUPABLE)][:3]
-    found = found or [("1", scope.name("o"), "i")]
-    names, columns = [name for _, name, _ in found], {name: kind for _, name, kind in found}
-    listed = ", ".join(f"{told} AS {name}" for told, name, _ in found)
+    references = [(told, scope.name("o"), kind) for told, _, kind in inner.columns(GROUPABLE)][:3]
+    references = references or [("1", scope.name("o"), "i")]
+    names, columns = [name for _, name, _ in references], {name: kind for _, name, kind in references}
+    listed = ", ".join(f"{told} AS {name}" for told, name, _ in references)
     sort = rng.choice(SORTS).format(rng.choice(names), rng.choice(names))
     below = f"SELECT {listed} FROM {text} {sort}".strip()
     if rng.random() < 0.2 and "LIMIT" not in sort:
-        other = ", ".join(f"{told} AS {name}" for told, name, _ in reversed(found)) if len(found) == 1 else listed
+        other = (
+            ", ".join(f"{told} AS {name}" for told, name, _ in reversed(references)) if len(references) == 1 else listed
+        )
         below = f"SELECT * FROM (SELECT {listed} FROM {text} UNION ALL SELECT {other} FROM {text}) {sort}".strip()
     alias = scope.name("r")
     head, source = ("", f"({below}) AS {alias}")
@@ -54,8 +56,8 @@ def _take_first(scope: Scope, source: str, names: list[str], columns: Columns) -
         call, kind = rng.choice(FOLDED)
         key = f"{rng.choice(names)} AS k, " if rng.random() < 0.5 else ""
         by = " GROUP BY 1" if key else ""
-        found = {"k": columns[key.split()[0]]} if key else {}
-        return f"SELECT {key}COUNT(*) AS n, {call.format(one)} AS {made} FROM {source}{by}", found | {
+        key_columns = {"k": columns[key.split()[0]]} if key else {}
+        return f"SELECT {key}COUNT(*) AS n, {call.format(one)} AS {made} FROM {source}{by}", key_columns | {
             "n": "i",
             made: kind,
         }

@@ -60,7 +60,7 @@ def body(scope: Scope, relations: Relations, depth: int) -> Query:
 
 def outputs(scope: Scope, amount: int) -> list[Output]:
     """Distinctly named values; some bear the name of a column that they are not."""
-    found: dict[str, Output] = {}
+    by_name: dict[str, Output] = {}
     for _ in range(amount):
         columns = scope.columns("insdbatmf")
         if columns and scope.rng.random() < 0.55:
@@ -74,16 +74,16 @@ def outputs(scope: Scope, amount: int) -> list[Output]:
             output = Output(text, scope.name("v"), kind)
         if columns and scope.rng.random() < 0.08:
             output = Output(output.sql, scope.rng.choice(columns)[1], output.kind)
-        found.setdefault(output.name, output)
-    return list(found.values())
+        by_name.setdefault(output.name, output)
+    return list(by_name.values())
 
 
-def join_outputs(found: list[Output]) -> str:
-    return ", ".join(output.text for output in found)
+def join_outputs(selection: list[Output]) -> str:
+    return ", ".join(output.text for output in selection)
 
 
-def kinds(found: list[Output]) -> dict[str, str]:
-    return {output.name: output.kind for output in found}
+def kinds(selection: list[Output]) -> dict[str, str]:
+    return {output.name: output.kind for output in selection}
 
 
 def where(scope: Scope, relations: Relations, share: float = 0.25) -> str:
@@ -97,19 +97,19 @@ def where(scope: Scope, relations: Relations, share: float = 0.25) -> str:
 def plain(scope: Scope, relations: Relations, depth: int) -> Query:
     """Values, windows among them at times, with QUALIFY at times."""
     text, inner = make_from(scope, relations, depth, query)
-    found, rng = outputs(inner, rng_amount(scope)), scope.rng
+    selection, rng = outputs(inner, rng_amount(scope)), scope.rng
     if rng.random() < 0.2:
         kind, window = rng.choice(WINDOWS)
-        found.append(Output(fill_template(inner, window, 0), scope.name("w"), kind))
+        selection.append(Output(fill_template(inner, window, 0), scope.name("w"), kind))
     if rng.random() < 0.06 and relations:
-        found.append(Output(_scalar(inner, relations), scope.name("q"), "i"))
-    sql = f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}"
+        selection.append(Output(_scalar(inner, relations), scope.name("q"), "i"))
+    sql = f"SELECT {join_outputs(selection)} FROM {text}{where(inner, relations)}"
     if rng.random() < 0.08:
         kind, window = rng.choice([window for window in WINDOWS if window[0] == "i"])
         sql += f" QUALIFY {fill_template(inner, window, 0)} <= {rng.choice('234')}"
     if rng.random() < 0.05:
         sql += " ORDER BY 1"
-    return Query(sql, kinds(found))
+    return Query(sql, kinds(selection))
 
 
 def rng_amount(scope: Scope) -> int:
@@ -138,16 +138,16 @@ def make_star(scope: Scope, relations: Relations, depth: int) -> Query:
     names = [name for source in inner.sources for name in source.columns]
     if len(set(names)) < len(names):
         return plain(scope, relations, depth)
-    found = [Output("", name, kind) for source in inner.sources for name, kind in source.columns.items()]
+    selection = [Output("", name, kind) for source in inner.sources for name, kind in source.columns.items()]
     tail = where(inner, relations)
     if scope.rng.random() < 0.6:
-        return Query(f"SELECT * FROM {text}{tail}", kinds(found))
+        return Query(f"SELECT * FROM {text}{tail}", kinds(selection))
     star = scope.rng.choice(("*", ", ".join(f"{source.alias}.*" for source in inner.sources)))
     more = [output for output in outputs(inner, 2) if output.name not in names]
     ahead = scope.rng.random() < 0.5
     parts = [join_outputs(more), star] if ahead else [star, join_outputs(more)]
-    found = [*more, *found] if ahead else [*found, *more]
-    return Query(f"SELECT {', '.join(filter(None, parts))} FROM {text}{tail}", kinds(found))
+    selection = [*more, *selection] if ahead else [*selection, *more]
+    return Query(f"SELECT {', '.join(filter(None, parts))} FROM {text}{tail}", kinds(selection))
 
 
 def make_groups(scope: Scope, relations: Relations, depth: int) -> Query:
@@ -185,7 +185,7 @@ def _grouping(scope: Scope, keys: list[Output]) -> str:
 
 def aggregates(scope: Scope, taken: set[str], amount: int = 2) -> list[Output]:
     """Aggregates with fresh names; some bear the name of a column."""
-    found = []
+    selection = []
     for _ in range(amount):
         kind, template = scope.rng.choice(AGGREGATES)
         names = [name for _, name, _ in scope.columns("insd") if name not in taken]
@@ -193,22 +193,22 @@ def aggregates(scope: Scope, taken: set[str], amount: int = 2) -> list[Output]:
         if name in taken:
             continue
         taken.add(name)
-        found.append(Output(fill_template(scope, template, 1), name, kind))
-    return found
+        selection.append(Output(fill_template(scope, template, 1), name, kind))
+    return selection
 
 
 def total(scope: Scope, relations: Relations, depth: int) -> Query:
     """One row of aggregates."""
     text, inner = make_from(scope, relations, depth, query)
-    found = aggregates(inner, set(), 3)
-    return Query(f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}", kinds(found))
+    selection = aggregates(inner, set(), 3)
+    return Query(f"SELECT {join_outputs(selection)} FROM {text}{where(inner, relations)}", kinds(selection))
 
 
 def distinct(scope: Scope, relations: Relations, depth: int) -> Query:
     """SELECT DISTINCT."""
     text, inner = make_from(scope, relations, depth, query)
-    found = [output for output in outputs(inner, 3) if output.kind != "m"] or [Output("1", scope.name("v"), "i")]
-    return Query(f"SELECT DISTINCT {join_outputs(found)} FROM {text}{where(inner, relations)}", kinds(found))
+    selection = [output for output in outputs(inner, 3) if output.kind != "m"] or [Output("1", scope.name("v"), "i")]
+    return Query(f"SELECT DISTINCT {join_outputs(selection)} FROM {text}{where(inner, relations)}", kinds(selection))
 
 
 def make_union(scope: Scope, relations: Relations, depth: int) -> Query:
@@ -218,15 +218,16 @@ def make_union(scope: Scope, relations: Relations, depth: int) -> Query:
         ("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "UNION", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL")
     )
     text, inner = make_from(scope, relations, 0, query)
-    found = [output for output in outputs(inner, 3) if output.kind != "m"] or [Output("1", scope.name("v"), "i")]
-    branches = [f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}"]
+    selection = [output for output in outputs(inner, 3) if output.kind != "m"] or [Output("1", scope.name("v"), "i")]
+    branches = [f"SELECT {join_outputs(selection)} FROM {text}{where(inner, relations)}"]
     for _ in range(rng.choice((1, 1, 2))):
         other, below = make_from(scope, relations, 0, query)
         values = (
-            f"{value(below, each.kind, 1)} AS {each.name if rng.random() < 0.6 else scope.name('y')}" for each in found
+            f"{value(below, output.kind, 1)} AS {output.name if rng.random() < 0.6 else scope.name('y')}"
+            for output in selection
         )
         branches.append(f"SELECT {', '.join(values)} FROM {other}{where(below, relations)}")
-    return Query(f" {operator} ".join(branches), kinds(found))
+    return Query(f" {operator} ".join(branches), kinds(selection))
 
 
 def make_whole_union(scope: Scope, relations: Relations, depth: int) -> Query:
@@ -241,10 +242,12 @@ def make_whole_union(scope: Scope, relations: Relations, depth: int) -> Query:
 def make_limit(scope: Scope, relations: Relations, depth: int) -> Query:
     """The first rows in an order by every output."""
     text, inner = make_from(scope, relations, depth, query)
-    found = [output for output in outputs(inner, 3) if output.kind in GROUPABLE] or [Output("1", scope.name("v"), "i")]
-    order = ", ".join(f"{number}{scope.rng.choice(('', ' DESC'))}" for number, _ in enumerate(found, 1))
-    sql = f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)} ORDER BY {order}"
-    return Query(f"{sql} LIMIT {scope.rng.choice('2345')}", kinds(found))
+    selection = [output for output in outputs(inner, 3) if output.kind in GROUPABLE] or [
+        Output("1", scope.name("v"), "i")
+    ]
+    order = ", ".join(f"{number}{scope.rng.choice(('', ' DESC'))}" for number, _ in enumerate(selection, 1))
+    sql = f"SELECT {join_outputs(selection)} FROM {text}{where(inner, relations)} ORDER BY {order}"
+    return Query(f"{sql} LIMIT {scope.rng.choice('2345')}", kinds(selection))
 
 
 def make_order(scope: Scope, relations: Relations, depth: int) -> Query:
@@ -255,7 +258,7 @@ def make_order(scope: Scope, relations: Relations, depth: int) -> Query:
 def generating(scope: Scope, relations: Relations, depth: int) -> Query:
     """A generator in the SELECT list."""
     text, inner = make_from(scope, relations, depth, query)
-    found, name = outputs(inner, 2), scope.name("e")
+    selection, name = outputs(inner, 2), scope.name("e")
     generator, brought = scope.rng.choice((
         (f"EXPLODE({{a}}) AS {name}", {name: "s"}), (f"EXPLODE_OUTER({{a}}) AS {name}", {name: "s"}),
         (f"INLINE(ARRAY(STRUCT({{i}} AS {name}, {{s}} AS {name}y)))", {name: "i", f"{name}y": "s"}),
@@ -263,8 +266,8 @@ def generating(scope: Scope, relations: Relations, depth: int) -> Query:
                                                             {f"p{name}": "i", name: "s"}),
         (f"JSON_TUPLE('{{\"a\": 1}}', 'a') AS {name}", {name: "s"}),
     ))  # fmt: skip
-    sql = f"SELECT {join_outputs(found)}, {fill_template(inner, generator, 1)} FROM {text}{where(inner, relations)}"
-    return Query(sql, kinds(found) | brought)
+    sql = f"SELECT {join_outputs(selection)}, {fill_template(inner, generator, 1)} FROM {text}{where(inner, relations)}"
+    return Query(sql, kinds(selection) | brought)
 
 
 def make_pivot(scope: Scope, relations: Relations, depth: int) -> Query:
@@ -295,5 +298,5 @@ def lateral_aliases(scope: Scope, relations: Relations, depth: int) -> Query:
     """Outputs that name the outputs before them."""
     text, inner = make_from(scope, relations, depth, query)
     first, second = scope.name("l"), scope.name("l")
-    found = [Output(value(inner, "i", 1), first, "i"), *outputs(inner, 2), Output(f"{first} + 1", second, "i")]
-    return Query(f"SELECT {join_outputs(found)} FROM {text}{where(inner, relations)}", kinds(found))
+    selection = [Output(value(inner, "i", 1), first, "i"), *outputs(inner, 2), Output(f"{first} + 1", second, "i")]
+    return Query(f"SELECT {join_outputs(selection)} FROM {text}{where(inner, relations)}", kinds(selection))

@@ -74,15 +74,15 @@ def make_join(
 ) -> tuple[str, tuple[Source, ...], bool]:
     """A join's text, the sources after it, and whether nothing may follow."""
     rng = scope.rng
-    text, right = source(scope, relations, depth, maker, {each.alias for each in left})
-    seen = [name for each in left for name in each.columns]
+    text, right = source(scope, relations, depth, maker, {table.alias for table in left})
+    seen = [name for table in left for name in table.columns]
     shared = [name for name in right.columns if name in seen]
     rest = Source(right.alias, {name: kind for name, kind in right.columns.items() if name not in shared})
     alike = bool(shared) and all(
-        right.columns[name] == each.columns[name] and right.columns[name] in GROUPABLE and seen.count(name) == 1
-        for each in left
+        right.columns[name] == table.columns[name] and right.columns[name] in GROUPABLE and seen.count(name) == 1
+        for table in left
         for name in shared
-        if name in each.columns
+        if name in table.columns
     )
     how = rng.choice(("", "", "LEFT ", "LEFT ", "LEFT ", "RIGHT ", "FULL ", "LEFT SEMI ", "LEFT ANTI ", ","))
     how = "CROSS " if rng.random() < 0.02 else how
@@ -105,9 +105,9 @@ def _match(scope: Scope, left: tuple[Source, ...], right: Source) -> str:
     """A join condition: an equality, and more at times."""
     rng = scope.rng
     pairs = [
-        f"{each.alias}.{one} {rng.choice(('=', '=', '=', '=', '=', '=', '<=>', '>='))} {right.alias}.{two}"
-        for each in left
-        for one, kind in each.columns.items()
+        f"{table.alias}.{one} {rng.choice(('=', '=', '=', '=', '=', '=', '<=>', '>='))} {right.alias}.{two}"
+        for table in left
+        for one, kind in table.columns.items()
         for two, other in right.columns.items()
         if kind == other and kind in GROUPABLE and (one == two or rng.random() < 0.08)
     ]

@@ -51,10 +51,10 @@ def column_added_to_branches(e: Edited) -> bool:
 
 
 def column_altered(e: Edited) -> bool:
-    found = e.pick(e.outputs())
-    if found is None:
+    pair = e.pick(e.outputs())
+    if pair is None:
         return False
-    _, output = found
+    _, output = pair
     text, name = output.unalias().sql("spark"), output.alias_or_name
     way = e.rng.choice(("NULLIF({0}, {0})", "COALESCE({0}, {0})", "STRING({0})", "IF(TRUE, {0}, NULL)", "({0})",
                         "MAX({0}) OVER ()"))  # fmt: skip
@@ -63,19 +63,19 @@ def column_altered(e: Edited) -> bool:
 
 
 def column_removed(e: Edited) -> bool:
-    found = e.pick((s, o) for s, o in e.outputs() if len(s.expressions) > 1)
-    if found is None:
+    pair = e.pick((s, o) for s, o in e.outputs() if len(s.expressions) > 1)
+    if pair is None:
         return False
-    select, output = found
+    select, output = pair
     select.set("expressions", [expression for expression in select.expressions if expression is not output])
     return True
 
 
 def column_renamed(e: Edited) -> bool:
-    found = e.pick(e.outputs())
-    if found is None:
+    pair = e.pick(e.outputs())
+    if pair is None:
         return False
-    _, output = found
+    _, output = pair
     output.replace(exp.alias_(output.unalias().copy(), e.rng.choice(NAMES)))
     return True
 
@@ -100,10 +100,10 @@ def filter_rows(e: Edited) -> bool:
 
 
 def unfilter_rows(e: Edited) -> bool:
-    found = e.pick((s, c) for c in ("where", "having", "qualify", "limit", "laterals", "order") for s in e.selects(c))
-    if found is None:
+    pair = e.pick((s, c) for c in ("where", "having", "qualify", "limit", "laterals", "order") for s in e.selects(c))
+    if pair is None:
         return False
-    select, clause = found
+    select, clause = pair
     select.set(clause, None)
     return True
 

@@ -12,10 +12,10 @@ NEGATED = {exp.GT: exp.LTE, exp.LTE: exp.GT, exp.LT: exp.GTE, exp.GTE: exp.LT, e
 
 def rename_alias(e: Edited) -> bool:
     """`t AS a` becomes `t AS b`, everywhere."""
-    found = [t for t in e.tree.find_all(exp.Table, exp.Subquery) if t.alias]
-    names = [t.alias for t in found]
+    sources = [t for t in e.tree.find_all(exp.Table, exp.Subquery) if t.alias]
+    names = [t.alias for t in sources]
     named = {c.alias for c in e.tree.find_all(exp.CTE)}
-    target = e.pick(t for t in found if names.count(t.alias) == 1 and t.alias not in named)
+    target = e.pick(t for t in sources if names.count(t.alias) == 1 and t.alias not in named)
     if target is None:
         return False
     old, new = target.alias, f"r{e.rng.randrange(90)}"
@@ -188,7 +188,7 @@ def having_to_where(e: Edited) -> bool:
     if select is None:
         return False
     group = select.args["group"]
-    if not group.expressions or any(group.args.get(each) for each in ("rollup", "cube", "grouping_sets")):
+    if not group.expressions or any(group.args.get(grouping) for grouping in ("rollup", "cube", "grouping_sets")):
         return False
     add_where(select, select.args["having"].this)
     select.set("having", None)

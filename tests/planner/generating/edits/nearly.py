@@ -127,10 +127,10 @@ def joins_reordered(e: Edited) -> bool:
 
 def capture_name(e: Edited) -> bool:
     """An output takes the name of a column that its query reads, or two outputs exchange their names."""
-    found = e.pick(e.outputs())
-    if found is None:
+    pair = e.pick(e.outputs())
+    if pair is None:
         return False
-    select, output = found
+    select, output = pair
     others = [o for s, o in e.outputs() if s is select and o is not output]
     if others and e.rng.random() < 0.5:
         other = e.rng.choice(others)
@@ -151,7 +151,7 @@ def grouping_changed(e: Edited) -> bool:
     if select is None:
         return False
     group = select.args["group"]
-    nested = [n for each in ("rollup", "cube", "grouping_sets") for n in group.args.get(each) or []]
+    nested = [n for grouping in ("rollup", "cube", "grouping_sets") for n in group.args.get(grouping) or []]
     keys = [k.copy() for k in (nested[0].expressions if nested else group.expressions)]
     if not keys:
         return False
@@ -224,12 +224,12 @@ def table_exchanged(e: Edited) -> bool:
     if len(tables) < 2:
         return False
     one, two = e.rng.sample(tables, 2)
-    for each in (one, two):
-        each.set("alias", each.args.get("alias") or exp.TableAlias(this=exp.to_identifier(each.name)))
+    for table in (one, two):
+        table.set("alias", table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name)))
     first, second = (one.this.copy(), one.args.get("db")), (two.this.copy(), two.args.get("db"))
-    for each, (this, db) in ((one, second), (two, first)):
-        each.set("this", this)
-        each.set("db", db.copy() if db else None)
+    for table, (this, db) in ((one, second), (two, first)):
+        table.set("this", this)
+        table.set("db", db.copy() if db else None)
     return True
 
 

@@ -25,10 +25,10 @@ def order_turned(e: Edited) -> bool:
 
 
 def order_dropped(e: Edited) -> bool:
-    found = e.pick((s, key) for s in _inner(e) for key in SORTS if s.args.get(key) and not s.args.get("limit"))
-    if found is None:
+    pair = e.pick((s, key) for s in _inner(e) for key in SORTS if s.args.get(key) and not s.args.get("limit"))
+    if pair is None:
         return False
-    select, key = found
+    select, key = pair
     select.set(key, None)
     return True
 

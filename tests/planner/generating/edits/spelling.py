@@ -32,7 +32,7 @@ def lambda_capturing(e: Edited) -> bool:
     if node is None or column is None or variable is None:
         return False
     name = _other_case(column.name)
-    for use in [each for each in node.find_all(exp.Identifier) if each.name.lower() == variable.name.lower()]:
+    for use in [word for word in node.find_all(exp.Identifier) if word.name.lower() == variable.name.lower()]:
         use.replace(exp.to_identifier(name))
     return True
 
@@ -82,10 +82,10 @@ def column_recased(e: Edited) -> bool:
 
 def output_recased(e: Edited) -> bool:
     """An output is named in another case, which shows where the query is embedded."""
-    found = e.pick((s, o) for s, o in e.outputs() if isinstance(o, (exp.Alias, exp.Column)))
-    if found is None:
+    pair = e.pick((s, o) for s, o in e.outputs() if isinstance(o, (exp.Alias, exp.Column)))
+    if pair is None:
         return False
-    _, output = found
+    _, output = pair
     output.replace(exp.alias_(output.unalias().copy(), _other_case(output.alias_or_name)))
     return True
 

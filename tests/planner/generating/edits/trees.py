@@ -25,9 +25,9 @@ class Edited:
     tree: exp.Expr
     columns: dict[str, Columns]
 
-    def pick(self, found: Iterable[T]) -> T | None:
+    def pick(self, choices: Iterable[T]) -> T | None:
         """One of them, or None when there is none."""
-        listed = list(found)
+        listed = list(choices)
         return self.rng.choice(listed) if listed else None
 
     def any(self, *kinds: type[Node]) -> Node | None:
@@ -36,10 +36,10 @@ class Edited:
 
     def selects(self, clause: str = "") -> list[exp.Select]:
         """The SELECTs that have a clause."""
-        return [each for each in self.tree.find_all(exp.Select) if not clause or each.args.get(clause)]
+        return [select for select in self.tree.find_all(exp.Select) if not clause or select.args.get(clause)]
 
     def tables(self) -> list[exp.Table]:
-        return [each for each in self.tree.find_all(exp.Table) if isinstance(each.this, exp.Identifier)]
+        return [table for table in self.tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
 
     def outputs(self) -> list[tuple[exp.Select, exp.Expr]]:
         """Every named output of every SELECT that is more than `SELECT 1`."""
@@ -69,8 +69,8 @@ def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
 
 def conjoin(parts: Sequence[exp.Expr]) -> exp.Expr:
     """The parts with AND between them, TRUE for none."""
-    found = [exp.Paren(this=part.copy()) if isinstance(part, exp.Or) else part.copy() for part in parts]
-    return exp.and_(*found, copy=False) if found else exp.true()
+    operands = [exp.Paren(this=part.copy()) if isinstance(part, exp.Or) else part.copy() for part in parts]
+    return exp.and_(*operands, copy=False) if operands else exp.true()
 
 
 def set_where(select: exp.Expr, parts: Sequence[exp.Expr]) -> None:
@@ -106,4 +106,4 @@ def kind_of(join: exp.Join) -> str:
 
 def clashing(edited: Edited, name: str) -> bool:
     """True when a name stands anywhere in the query."""
-    return any(each.name.lower() == name.lower() for each in edited.tree.find_all(exp.Identifier))
+    return any(identifier.name.lower() == name.lower() for identifier in edited.tree.find_all(exp.Identifier))
