@@ -106,10 +106,10 @@ def touches(columns: Columns, text: str) -> bool:
     """True when the verbs of a text say exactly which columns are touched."""
     if text == "changes":
         return columns.every
-    found = {
+    by_verb = {
         PAST[verb]: set(names_in_list(names)) for verb, names in re.findall(rf"(alters|removes|adds) {NAMES}", text)
     }
-    return all(found.get(word, set()) == set(getattr(columns, word)) for word in PAST.values())
+    return all(by_verb.get(word, set()) == set(getattr(columns, word)) for word in PAST.values())
 
 
 def parent_touches(claim: Claim, parent: str, text: str) -> bool:
@@ -131,7 +131,7 @@ def reads_only(claim: Claim, names: list[str], parent: str, idle: bool) -> bool:
 
 
 def aliases(model: Model) -> set[str]:
-    laterals = (name.name.lower() for each in tree(model).find_all(exp.TableAlias) for name in each.columns)
+    laterals = (name.name.lower() for lateral in tree(model).find_all(exp.TableAlias) for name in lateral.columns)
     return {alias.alias.lower() for alias in tree(model).find_all(exp.Alias)} | {*laterals}
 
 
@@ -185,8 +185,8 @@ def rows_stay(claim: Claim, text: str) -> bool:
     rows = claim.change.forward.rows if claim.change.forward else ()
     if "existing rows stay" in text:
         return bool(rows) or not claim.change.kind.is_stored
-    if found := re.search(r"the rows before (\S+) stay", text):
-        return bool(rows) and f"{rows[-1].end:%Y-%m-%d}" <= found[1]
+    if match := re.search(r"the rows before (\S+) stay", text):
+        return bool(rows) and f"{rows[-1].end:%Y-%m-%d}" <= match[1]
     return not rows
 
 
@@ -195,8 +195,8 @@ def volatile(claim: Claim) -> set[str]:
     new, old = claim.change.new, claim.change.old
     if not claim.change.recomputed or new is None or new.meaning is None or old is None:
         return set()
-    found = set(new.meaning.volatile) & set(old.columns or ()) - claim.columns.added - claim.columns.altered
-    return found | ({"*"} if new.meaning.volatile_rows else set())
+    columns = set(new.meaning.volatile) & set(old.columns or ()) - claim.columns.added - claim.columns.altered
+    return columns | ({"*"} if new.meaning.volatile_rows else set())
 
 
 def mentions(model: Model, name: str) -> bool:

@@ -152,13 +152,13 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     "rows depend": (
         rf"{NAMES} changed, and its rows depend on that\.",
         lambda c, m: (
-            all(is_changed(c, each) for each in names_in_list(m[1]))
+            all(is_changed(c, name) for name in names_in_list(m[1]))
             and (c.columns.every or c.change.rule == "settings-changed")
         ),
     ),
     "reads changed": (
         rf"Reads {NAMES}, which changed\.",
-        lambda c, m: all(is_changed(c, each) for each in names_in_list(m[1])),
+        lambda c, m: all(is_changed(c, name) for name in names_in_list(m[1])),
     ),
     "star gains": (
         rf"Its `\*` now includes {NAMES}, which (?:is|are) added\.",
@@ -282,7 +282,7 @@ FACTS: Mapping[str, tuple[str, Check]] = {
     ),
     "settings": (
         rf"{NAMES} changed(?: and the query changed)?(, and with it the rows|; the rows stay the same ones|; it .*|)\.",
-        lambda c, m: all(is_setting(c, each) for each in names_in_list(m[1])) and setting_effect(c, m[2]),
+        lambda c, m: all(is_setting(c, setting) for setting in names_in_list(m[1])) and setting_effect(c, m[2]),
     ),
     "spark settings": (
         r"The setting `([^`]+)` changed from .* to .*(, and with it the rows|; the rows stay the same ones|; it .*|)\.",
@@ -292,7 +292,8 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         rf"{NAMES} changed: (?:the rows are copied from the table that holds them|the file is loaded again"
         r"|the table is computed again)\.",
         lambda c, m: (
-            all(is_setting(c, each) for each in names_in_list(m[1])) and bool(c.change.copies) == ("copied" in m[0])
+            all(is_setting(c, setting) for setting in names_in_list(m[1]))
+            and bool(c.change.copies) == ("copied" in m[0])
         ),
     ),
     "added": (r"`([^`]+)` is not in `[^`]+` yet\.", lambda c, m: c.change.old is None and c.change.name == m[1]),

@@ -59,7 +59,7 @@ OF_RULE: Mapping[str, tuple[str, ...]] = {
 
 def false_claims(claim: Claim) -> list[str]:
     """What of a reason does not hold, or is checked by nobody."""
-    problems, found = [], set[str]()
+    problems, facts = [], set[str]()
     for sentence in _sentences(claim.change.reason):
         matching = [
             (name, check, m) for name, (pattern, check) in FACTS.items() if (m := re.fullmatch(pattern, sentence))
@@ -68,8 +68,8 @@ def false_claims(claim: Claim) -> list[str]:
             problems.append(f"no fact check for: {sentence}")
         elif not any(check(claim, m) for _, check, m in matching):
             problems.append(f"does not hold: {sentence}")
-        found.update(name for name, _, _ in matching)
-    if not found & set(OF_RULE.get(claim.change.rule, ())):
+        facts.update(name for name, _, _ in matching)
+    if not facts & set(OF_RULE.get(claim.change.rule, ())):
         problems.append(f"says nothing of its rule {claim.change.rule}: {claim.change.reason}")
     return [f"{claim.change.name}: {problem}" for problem in problems]
 

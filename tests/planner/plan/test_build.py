@@ -126,9 +126,9 @@ def test_a_reader_of_a_model_that_left_is_a_blocker() -> None:
 def test_a_model_that_left_and_is_still_read_is_removed_and_no_external_table() -> None:
     """Spark's catalog knows the view that prod still has: it is found there, and nobody declared it."""
     prod, loaded = promote(daily())
-    found = replace(external("s.days", "id x d"), line=0)
+    view = replace(external("s.days", "id x d"), line=0)
 
-    plan = make_plan(daily() | {"s.days": found}, base=prod, loaded=loaded)
+    plan = make_plan(daily() | {"s.days": view}, base=prod, loaded=loaded)
 
     change = change_named(plan, "s.days")
     assert (change.change, change.category, change.new) == (ChangeKind.REMOVED, None, None)

@@ -20,13 +20,13 @@ BEFORE = Cost(units=6, rows=600, seconds=12)
 
 
 def daily(sql: str = "SELECT id, day FROM raw.orders", **fields: Any) -> Model:
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "kind": Kind.INCREMENTAL_BY_TIME_RANGE,
         "time_column": "day",
         "start": day("2026-01-01"),
         **fields,
     }
-    return model("shop.daily", sql, **given)
+    return model("shop.daily", sql, **settings)
 
 
 def changed_daily(after: Model, before: Model | None = None) -> Change:

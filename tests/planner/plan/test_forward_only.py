@@ -84,7 +84,7 @@ def test_an_environment_shows_a_preview_of_the_last_day_and_promises_what_prod_g
     daily = next(change for change in there.changes if change.name == "shop.daily")
 
     assert daily.preview and daily.category is Category.FORWARD_ONLY and daily.new and daily.new.is_preview
-    assert [str(each) for each in daily.missing] == ["2026-01-05 - 2026-01-05"]
+    assert [str(interval) for interval in daily.missing] == ["2026-01-05 - 2026-01-05"]
     assert there.digest == make_plan(project, store, forward=FORWARD).digest
     plan_and_apply(project, engine, store, "dev", plan=there)
     assert rows(engine, "SELECT * FROM shop__dev.daily") == []
@@ -257,7 +257,7 @@ def test_a_column_that_goes_is_allowed_by_the_model_or_the_request_and_comes_bac
     build(tmp_path, engine, store)
     dropped = shop(tmp_path, HEAD % "" + WHERE)
     blocked = make_plan(dropped, store, forward=FORWARD).blockers
-    assert [f"{each.place} {each.message}" for each in blocked] == [
+    assert [f"{blocker.place} {blocker.message}" for blocker in blocked] == [
         "models/daily.sql:1 `shop.daily` drops the column `price`, and its change is forward-only. Allow it with "
         "`--allow-destructive-model shop.daily` or `on_destructive_change allow`, or rebuild the table."
     ]

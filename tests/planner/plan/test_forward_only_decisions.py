@@ -51,15 +51,15 @@ DOUBLED = daily("id, day, price * 2 AS price")
 
 
 def test_a_forward_only_plan_keeps_the_rows_of_what_was_edited_and_of_what_reads_it() -> None:
-    found = changes(plan_of((daily(), TOTAL, COUNT), (DOUBLED, TOTAL, COUNT)))
+    by_name = changes(plan_of((daily(), TOTAL, COUNT), (DOUBLED, TOTAL, COUNT)))
 
-    assert {name: (str(c.category), c.rule) for name, c in found.items()} == {
+    assert {name: (str(c.category), c.rule) for name, c in by_name.items()} == {
         "s.daily": ("forward_only", "forward-only-plan"),
         "s.total": ("forward_only", "reads-forward-only"),
         "s.count": ("indirect_non_breaking", "reads-nothing-changed"),
     }
-    assert not any(change.missing or change.recomputed for change in found.values())
-    assert found["s.daily"].reason == (
+    assert not any(change.missing or change.recomputed for change in by_name.values())
+    assert by_name["s.daily"].reason == (
         "The plan is forward-only: existing rows stay. Alters `price`; the rows stay the same ones."
     )
 
@@ -68,7 +68,7 @@ def test_what_another_change_touches_too_is_computed() -> None:
     other = model("s.other", "SELECT 1 AS one")
     reader = model("s.reader", "SELECT SUM(price) + MAX(one) AS x FROM s.daily CROSS JOIN s.other")
     kept = daily(forward_only=True)
-    found = changes(
+    by_name = changes(
         plan_of(
             (kept, other, reader),
             (daily("id, day, price * 2 AS price", forward_only=True), model("s.other", "SELECT 2 AS one"), reader),
@@ -76,9 +76,9 @@ def test_what_another_change_touches_too_is_computed() -> None:
         )
     )
 
-    assert found["s.daily"].rule == "forward-only-model"
-    assert found["s.reader"].category is Category.INDIRECT_BREAKING
-    assert found["s.reader"].missing
+    assert by_name["s.daily"].rule == "forward-only-model"
+    assert by_name["s.reader"].category is Category.INDIRECT_BREAKING
+    assert by_name["s.reader"].missing
 
 
 @pytest.mark.parametrize("edit", [{"kind": Kind.FULL}, {"time_column": "id"}, {"storage_format": "orc"}], ids=str)
@@ -218,7 +218,7 @@ def test_a_run_fills_a_preview_from_where_it_began_and_no_earlier_day() -> None:
     held = replace(loaded, timelines={**loaded.timelines, change.new.table: change.missing})
     (due,) = build_run(plan.new, held, Window(NOW + timedelta(days=1)), prod).changes
 
-    assert (len(change.missing), [str(each) for each in due.missing]) == (1, ["2026-01-10 - 2026-01-10"])
+    assert (len(change.missing), [str(interval) for interval in due.missing]) == (1, ["2026-01-10 - 2026-01-10"])
 
 
 def two_forms(later: str) -> Model:
@@ -236,11 +236,11 @@ def test_a_preview_of_an_edit_of_later_runs_shows_prods_rows_and_computes_nothin
     before = (two_forms("day > '2026-01-01'"), TOTAL, COUNT)
     after = (two_forms("day > '2026-01-02'"), TOTAL, model("s.count", "SELECT COUNT(id) AS n FROM s.daily"))
     here, there = plan_of(before, after, ForwardOnly(), "dev"), plan_of(before, after, ForwardOnly())
-    found = changes(here)
+    by_name = changes(here)
 
-    assert {name for name, change in found.items() if change.preview and change.keeps_rows} == {"s.daily", "s.total"}
+    assert {name for name, change in by_name.items() if change.preview and change.keeps_rows} == {"s.daily", "s.total"}
     assert [change.name for change in here.changes if change.missing] == ["s.count"]
-    assert found["s.daily"].new and found["s.daily"].new.is_preview
+    assert by_name["s.daily"].new and by_name["s.daily"].new.is_preview
     assert here.digest == there.digest
 
 
@@ -284,9 +284,9 @@ def test_what_goes_narrows_or_widens_stays_as_it_was_where_that_is_ignored(polic
     before = (Column("id", "bigint"), Column("price", "float"), Column("gone", "int"))
     after = (Column("id", "int"), Column("price", "double"), Column("new", "int"))
 
-    found = {column.name: column.type for column in merge_columns(before, after, *policy.split())}
+    merged = {column.name: column.type for column in merge_columns(before, after, *policy.split())}
 
-    assert found == types
+    assert merged == types
 
 
 @pytest.mark.parametrize(
@@ -364,9 +364,9 @@ def test_kept_rows_that_are_computed_again_concern_whoever_reads_them() -> None:
     more = replace(DOUBLED, sql=DOUBLED.sql.replace("SELECT id,", "SELECT id * 7 AS extra, id,"))
 
     later = ForwardOnly(True, datetime(2026, 1, 5, tzinfo=UTC))
-    found = changes(make_plan(project(RAW, more, TOTAL), prod, prod, loaded, forward=later))
+    by_name = changes(make_plan(project(RAW, more, TOTAL), prod, prod, loaded, forward=later))
 
-    assert found["s.total"].rule == "reads-forward-only", "the days since then hold prices times two from now on"
+    assert by_name["s.total"].rule == "reads-forward-only", "the days since then hold prices times two from now on"
 
 
 @pytest.mark.parametrize("days", [9, 5])

@@ -35,13 +35,16 @@ def changes(before: str, after: str, kind: Kind = Kind.VIEW) -> dict[str, Change
 
 @pytest.mark.parametrize("kind", [Kind.VIEW, Kind.EMBEDDED])
 def test_another_order_of_a_view_reaches_those_that_take_rows_by_it(kind: Kind) -> None:
-    found = changes("SELECT id, x FROM s.a ORDER BY x", "SELECT id, x FROM s.a ORDER BY x DESC", kind)
+    by_name = changes("SELECT id, x FROM s.a ORDER BY x", "SELECT id, x FROM s.a ORDER BY x DESC", kind)
 
-    assert (found["s.v"].category, found["s.v"].rule) == ("breaking", "order-changed")
-    assert (found["s.first"].rule, found["s.first"].recomputed) == ("reads-changed-order", True)
-    assert (found["s.listed"].rule, found["s.listed"].columns.altered) == ("reads-changed-order", frozenset({"ids"}))
-    assert not found["s.counted"].recomputed
-    assert not found["s.top"].recomputed
+    assert (by_name["s.v"].category, by_name["s.v"].rule) == ("breaking", "order-changed")
+    assert (by_name["s.first"].rule, by_name["s.first"].recomputed) == ("reads-changed-order", True)
+    assert (by_name["s.listed"].rule, by_name["s.listed"].columns.altered) == (
+        "reads-changed-order",
+        frozenset({"ids"}),
+    )
+    assert not by_name["s.counted"].recomputed
+    assert not by_name["s.top"].recomputed
 
 
 def test_a_view_that_is_sorted_otherwise_is_made_anew() -> None:
@@ -54,23 +57,23 @@ def test_a_view_that_is_sorted_otherwise_is_made_anew() -> None:
 
 def test_a_view_written_otherwise_is_equivalent_and_still_tells_who_takes_its_first_rows() -> None:
     join = "SELECT a.id, a.x FROM {} ON a.id = b.id"
-    found = changes(join.format("s.a JOIN s.b"), join.format("s.b JOIN s.a"))
+    by_name = changes(join.format("s.a JOIN s.b"), join.format("s.b JOIN s.a"))
 
-    assert (found["s.v"].category, found["s.v"].rule) == ("equivalent", "same-query")
-    assert {name for name, change in found.items() if change.recomputed} == {"s.first", "s.listed"}
+    assert (by_name["s.v"].category, by_name["s.v"].rule) == ("equivalent", "same-query")
+    assert {name for name, change in by_name.items() if change.recomputed} == {"s.first", "s.listed"}
 
 
 def test_a_view_with_other_names_tells_nobody() -> None:
-    found = changes("SELECT id, x FROM s.a ORDER BY x", "SELECT k.id, k.x FROM s.a AS k ORDER BY k.x -- sorted")
+    by_name = changes("SELECT id, x FROM s.a ORDER BY x", "SELECT k.id, k.x FROM s.a AS k ORDER BY k.x -- sorted")
 
-    assert not any(change.recomputed for change in found.values())
+    assert not any(change.recomputed for change in by_name.values())
 
 
 def test_the_rows_of_a_table_lie_in_no_order() -> None:
-    found = changes("SELECT id, x FROM s.a ORDER BY x", "SELECT id, x FROM s.a ORDER BY x DESC", Kind.FULL)
+    by_name = changes("SELECT id, x FROM s.a ORDER BY x", "SELECT id, x FROM s.a ORDER BY x DESC", Kind.FULL)
 
-    assert found["s.v"].category == "equivalent"
-    assert not any(change.recomputed for change in found.values())
+    assert by_name["s.v"].category == "equivalent"
+    assert not any(change.recomputed for change in by_name.values())
 
 
 def test_an_order_is_passed_on_by_a_view_over_a_view() -> None:
@@ -81,9 +84,9 @@ def test_an_order_is_passed_on_by_a_view_over_a_view() -> None:
         for way in ("", " DESC")
     )
 
-    found = change_of(before, after)
+    by_name = change_of(before, after)
 
-    assert [found[name].rule for name in ("s.v", "s.w", "s.k")] == ["order-changed", *["reads-changed-order"] * 2]
+    assert [by_name[name].rule for name in ("s.v", "s.w", "s.k")] == ["order-changed", *["reads-changed-order"] * 2]
 
 
 def test_a_query_that_is_not_read_into_the_algebra_minds_the_order_of_a_view() -> None:
@@ -108,7 +111,7 @@ def test_an_order_of_a_view_that_the_parser_misreads_reaches_those_that_take_row
     )
     assert before["s.v"].written.misread
 
-    found = change_of(before, after)
+    by_name = change_of(before, after)
 
-    assert found["s.v"].category == "breaking"
-    assert found["s.k"].recomputed
+    assert by_name["s.v"].category == "breaking"
+    assert by_name["s.k"].recomputed

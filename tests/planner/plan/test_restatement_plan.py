@@ -47,7 +47,7 @@ def restate(
     here = where or prod
     gone = {prod.snapshots[name].table: time for name, time in (lacking or {}).items()}
     timelines = {table: subtract_intervals(held, gone.get(table, ())) for table, held in loaded.timelines.items()}
-    past = Past(tuple((each.name, True, each.snapshots) for each in (prod, *others)))
+    past = Past(tuple((environment.name, True, environment.snapshots) for environment in (prod, *others)))
     asked = Window(NOW, **{name: day(text) for name, text in window.items()})
     return build_restatement(here, Loaded(timelines), asked, selectors, past)
 
@@ -143,7 +143,7 @@ def test_another_environment_restates_its_own_tables_and_forgets_nothing_of_prod
     assert plan.restatement is not None
     assert plan.restatement.forgets.keys() == {here.snapshots["s.total"].table}
     assert plan.restatement.touched == ()
-    assert {each.model for each in plan.restatement.left_out} == {"s.days"}
+    assert {omission.model for omission in plan.restatement.left_out} == {"s.days"}
     assert not plan.restatement.forgets.keys() & {snapshot.table for snapshot in prod.snapshots.values()}
 
 
@@ -189,11 +189,11 @@ def pasts(draw: st.DrawFn) -> tuple[Environment, Environment]:
     shown: list[dict[str, Snapshot]] = [{}, {}]
     for number in range(5):
         for where in range(2):
-            read = draw(st.sets(st.sampled_from([f"s.m{each}" for each in range(number)] or ["o.raw"])))
-            each = Model(f"s.m{number}", Kind.FULL, "", 1, "", depends_on=tuple(sorted(read)))
+            read = draw(st.sets(st.sampled_from([f"s.m{index}" for index in range(number)] or ["o.raw"])))
+            full_model = Model(f"s.m{number}", Kind.FULL, "", 1, "", depends_on=tuple(sorted(read)))
             version = draw(st.sampled_from(["same", f"own{where}"])) if where else "same"
-            version = version if not where or each == shown[0][each.name].model else "own"
-            shown[where][each.name] = Snapshot(each, Fingerprint(version, "", ""), version, None)
+            version = version if not where or full_model == shown[0][full_model.name].model else "own"
+            shown[where][full_model.name] = Snapshot(full_model, Fingerprint(version, "", ""), version, None)
     return Environment("prod", shown[0], revision=1), Environment("dev", shown[1], revision=1)
 
 
@@ -204,20 +204,22 @@ def test_no_table_that_was_made_of_restated_rows_stays_said_to_be_loaded(
 ) -> None:
     prod, other = both
     held = {
-        each.table: time_between("1970-01-01", "2026-01-10")
-        for each in (*prod.snapshots.values(), *other.snapshots.values())
+        version.table: time_between("1970-01-01", "2026-01-10")
+        for version in (*prod.snapshots.values(), *other.snapshots.values())
     }
-    past = Past(tuple((each.name, True, each.snapshots) for each in both))
+    past = Past(tuple((side.name, True, side.snapshots) for side in both))
 
     plan = build_restatement(prod, Loaded(held), Window(NOW), [name], past)
 
     assert plan.restatement is not None
     for environment in both:
         made = {name}
-        for reader, each in environment.snapshots.items():  # parents come first
-            made |= {reader} if made & set(each.model.depends_on) else set()
-        stale = {environment.snapshots[each].table for each in made} - plan.restatement.forgets.keys()
-        assert stale <= {prod.snapshots[each].table for each in prod.snapshots.keys() - {c.name for c in plan.changes}}
+        for reader, snapshot in environment.snapshots.items():  # parents come first
+            made |= {reader} if made & set(snapshot.model.depends_on) else set()
+        stale = {environment.snapshots[model_name].table for model_name in made} - plan.restatement.forgets.keys()
+        assert stale <= {
+            prod.snapshots[model_name].table for model_name in prod.snapshots.keys() - {c.name for c in plan.changes}
+        }
 
 
 RANGED = model(
@@ -236,10 +238,10 @@ def test_what_another_version_holds_before_prod_computes_it_is_overtaken_with_wh
     past = Past((("prod", True, prod.snapshots), ("dev", True, dev.snapshots)))
     last, later = time_between("2026-01-09", "2026-01-10"), time_between("2026-01-10", "2026-01-11")
 
-    found = find_overtaken_time({"s.t": last}, past, loaded.timelines)
+    overtaken = find_overtaken_time({"s.t": last}, past, loaded.timelines)
 
     reader = dev.snapshots["s.n"].table
-    assert found == {dev.snapshots["s.t"].table: last, reader: loaded.timelines[reader]}
+    assert overtaken == {dev.snapshots["s.t"].table: last, reader: loaded.timelines[reader]}
     assert find_overtaken_time({"s.t": later}, past, loaded.timelines) == {}
 
 
@@ -252,9 +254,9 @@ def test_a_table_that_no_environment_shows_is_overtaken_if_it_is_downstream_or_u
     past = Past((("prod", True, prod.snapshots),), {**built, "unknown": None})
     last = time_between("2026-01-09", "2026-01-10")
 
-    found = find_overtaken_time({"s.t": last}, past, times)
+    overtaken = find_overtaken_time({"s.t": last}, past, times)
 
-    assert found == {tables["s.t"]: last, tables["s.n"]: times[tables["s.n"]], "unknown": times["unknown"]}
+    assert overtaken == {tables["s.t"]: last, tables["s.n"]: times[tables["s.n"]], "unknown": times["unknown"]}
 
 
 def test_a_table_filled_in_order_is_overtaken_from_there_on() -> None:
@@ -267,9 +269,9 @@ def test_a_table_filled_in_order_is_overtaken_from_there_on() -> None:
     )
     past = Past((("prod", True, prod.snapshots), ("dev", True, dev.snapshots)))
 
-    found = find_overtaken_time({"s.t": time_between("2026-01-07", "2026-01-08")}, past, loaded.timelines)
+    overtaken = find_overtaken_time({"s.t": time_between("2026-01-07", "2026-01-08")}, past, loaded.timelines)
 
-    assert found == {dev.snapshots["s.t"].table: time_between("2026-01-07", "2026-01-10")}
+    assert overtaken == {dev.snapshots["s.t"].table: time_between("2026-01-07", "2026-01-10")}
 
 
 def test_a_day_that_is_first_computed_by_a_restatement_has_its_lookback() -> None:

@@ -65,7 +65,7 @@ def test_a_chosen_model_may_read_a_table_that_no_model_makes() -> None:
 
 
 def test_a_model_that_is_gone_goes_only_when_it_is_chosen() -> None:
-    fewer = {name: each for name, each in SHOP.items() if name != "s.apart"}
+    fewer = {name: definition for name, definition in SHOP.items() if name != "s.apart"}
 
     assert [view.name for view in plan_chosen("s.days", edited=fewer).views.dropped] == []
     assert changes_by_name(plan_chosen("s.apart", edited=fewer))["s.apart"].rule == "removed"
@@ -99,7 +99,7 @@ def test_a_table_that_is_left_empty_is_never_taken_for_the_whole_one() -> None:
     again = make_plan(EDITED, Environment("dev"), prod, there, empty_backfill=True)
 
     assert plan.is_virtual
-    assert {name for name, each in changes_by_name(plan).items() if each.recorded} == {
+    assert {name for name, change in changes_by_name(plan).items() if change.recorded} == {
         "s.days",
         "s.total",
         "s.apart",
@@ -132,7 +132,7 @@ def test_what_does_not_feel_the_edit_keeps_its_rows_though_what_it_reads_is_left
 
     plan = make_plan(more, prod, prod, loaded, empty_backfill=True)
 
-    assert {name for name, each in changes_by_name(plan).items() if each.recorded} == {"s.days"}
+    assert {name for name, change in changes_by_name(plan).items() if change.recorded} == {"s.days"}
     assert changes_by_name(plan)["s.total"].shares == "prod"
     assert plan.new.snapshots["s.total"].forced
 

@@ -362,12 +362,12 @@ def test_to_declare_the_type_that_a_query_gives_a_column_keeps_the_table(
 ) -> None:
     raw = replace(external("s.raw", "id"), columns=(Column("id", "int"),))
     plain = model("s.base", f"SELECT {outputs} FROM s.raw")
-    told = tuple(Column(*each.strip().split(" ")) for each in columns.split(","))
+    told = tuple(Column(*column.strip().split(" ")) for column in columns.split(","))
 
     change = change_of(project(raw, plain), project(raw, replace(plain, columns=told)))["s.base"]
     back = change_of(project(raw, replace(plain, columns=told)), project(raw, plain))["s.base"]
 
-    assert [not each.recomputed for each in (change, back)] == [kept, kept]
+    assert [not edit.recomputed for edit in (change, back)] == [kept, kept]
 
 
 def test_another_end_is_an_edit_and_another_table_that_ends_there() -> None:

@@ -29,7 +29,7 @@ def shop(a: str = "x", b: str = "x", reads: str = "a.x, b.x AS y") -> dict[str, 
 
 
 def judge(
-    before: dict[str, Model], after: dict[str, Model], found: Held, said: dict[str, Category] | None = None
+    before: dict[str, Model], after: dict[str, Model], outcomes: Held, said: dict[str, Category] | None = None
 ) -> dict[str, Change]:
     """Name -> change of a plan for `dev`, after its `s.a` and `s.b` were filled and compared with those of prod."""
     prod, loaded = promote(before)
@@ -40,7 +40,7 @@ def judge(
         assert change.new is not None
         timelines[change.new.table] = change.needed
         for snapshot in (change.old, change.new):
-            told = found.get(change.name, {})
+            told = outcomes.get(change.name, {})
             here = {at: Content(1, "same" if snapshot is change.old else said) for at, said in told.items()}
             columns = tuple(sorted(snapshot.columns or ()))
             contents[snapshot.table] = Contents().plus({columns: here, ("d", "x"): here})
@@ -57,9 +57,9 @@ def test_a_reader_of_a_table_that_came_out_the_same_is_spared() -> None:
 
 
 def test_one_table_that_came_out_the_same_spares_no_reader_of_another_that_did_not() -> None:
-    found = {"s.a": {WHOLE: "same"}, "s.b": {WHOLE: "other"}}
+    outcomes = {"s.a": {WHOLE: "same"}, "s.b": {WHOLE: "other"}}
 
-    changes = judge(shop(), shop("x + id - id", "x + 1"), found)
+    changes = judge(shop(), shop("x + id - id", "x + 1"), outcomes)
 
     assert (changes["s.r"].category, changes["s.r"].recomputed) == (Category.INDIRECT_BREAKING, True)
     assert changes["s.r"].columns.altered == {"x", "y"}  # it hears both parents as they are now
@@ -74,9 +74,9 @@ def test_a_table_that_came_out_the_same_spares_no_reader_that_was_edited_itself(
 
 
 def test_a_table_that_came_out_the_same_spares_no_reader_where_a_person_said_breaking() -> None:
-    found = {"s.a": {WHOLE: "same"}}
+    outcomes = {"s.a": {WHOLE: "same"}}
 
-    changes = judge(shop(), shop("x + id - id"), found, {"s.a": Category.BREAKING})
+    changes = judge(shop(), shop("x + id - id"), outcomes, {"s.a": Category.BREAKING})
 
     assert (changes["s.r"].category, changes["s.r"].recomputed) == (Category.INDIRECT_BREAKING, True)
 
@@ -125,9 +125,9 @@ def test_of_an_hour_that_came_out_the_same_no_more_than_that_hour_is_copied() ->
 def test_of_an_hour_that_came_out_the_same_a_reader_by_days_copies_nothing() -> None:
     hours = {f"2026-01-09 {hour:02}:00:00": "other" for hour in range(24)}
     hours |= {f"2026-01-10 {hour:02}:00:00": "other" for hour in range(12)}
-    found = {"s.a": hours | {"2026-01-09 00:00:00": "same"}}
+    outcomes = {"s.a": hours | {"2026-01-09 00:00:00": "same"}}
 
-    changes = judge(hourly_models(reader="@daily"), hourly_models("x + id", "@daily"), found)
+    changes = judge(hourly_models(reader="@daily"), hourly_models("x + id", "@daily"), outcomes)
 
     assert changes["s.r"].missing
     assert changes["s.r"].copies == ()
@@ -144,9 +144,9 @@ def test_of_an_hour_that_came_out_the_same_a_reader_by_days_copies_nothing() -> 
 )
 def test_what_no_hour_decides_by_itself_is_not_copied_by_the_hour(edit: dict[str, str]) -> None:
     hours = {f"2026-01-{date} {hour:02}:00:00": "same" for date in ("09", "10") for hour in range(24)}
-    found = {"s.a": hours | {"2026-01-09 05:00:00": "other"}}
+    outcomes = {"s.a": hours | {"2026-01-09 05:00:00": "other"}}
 
-    changes = judge(hourly_models(**edit), hourly_models("x + id", **edit), found)
+    changes = judge(hourly_models(**edit), hourly_models("x + id", **edit), outcomes)
 
     assert changes["s.r"].missing
     assert changes["s.r"].copies == ()

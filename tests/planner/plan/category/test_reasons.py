@@ -173,7 +173,10 @@ def plans_in_place() -> Iterator[tuple[Environment, Plan]]:
     models = two(DAYS, **RANGED) | seed_models("one") | project(model("s.far", "SELECT COUNT(*) AS n FROM s.child"))
     prod, loaded = promote(models)
     yield prod, build_run(prod, Loaded({}), Window(NOW))
-    late = {name: replace(each, batches=replace(each.batches, lookback=2)) for name, each in models.items()}
+    late = {
+        name: replace(definition, batches=replace(definition.batches, lookback=2))
+        for name, definition in models.items()
+    }
     again, held = promote(late)
     yield again, build_run(again, held, Window(NOW))
     for chosen in ("s.parent", "s.seed", "s.raw"):
@@ -218,9 +221,9 @@ def open_plan(edit: Edit) -> tuple[Environment, Plan] | None:
 
 
 def test_each_reason_states_facts_that_hold() -> None:
-    found = [f"{name}: {line}" for name, claim in claims() for line in false_claims(claim)]
+    false_lines = [f"{name}: {line}" for name, claim in claims() for line in false_claims(claim)]
 
-    assert found == []
+    assert false_lines == []
 
 
 def test_each_rule_has_a_fact_check() -> None:
