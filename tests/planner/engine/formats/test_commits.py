@@ -99,8 +99,8 @@ def test_a_table_that_takes_over_goes_its_own_way(wider: str, engine: SparkEngin
 
     engine.tables.take_over(new, DAILY.name, (days(2, 4), days(5, 6)))
 
-    found = engine.fetch("SELECT id, more FROM s.new ORDER BY id").rows
-    assert found == ((1, None), (2, None), (4, None))
+    rows = engine.fetch("SELECT id, more FROM s.new ORDER BY id").rows
+    assert rows == ((1, None), (2, None), (4, None))
     assert engine.schema("SELECT id, more FROM s.new") == (Column("id", wider), Column("more", "string"))
     engine.tables.replace_interval(new, "SELECT date'2026-01-03' day, 9 id, 'x' more", days(3, 6))
     assert (ids(engine, "s.new"), ids(engine, "s.old")) == ([1, 9], [0, 1, 2, 3, 4])

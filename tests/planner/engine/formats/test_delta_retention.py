@@ -48,17 +48,17 @@ def commits(*ages: int, operation: str = "WRITE") -> list[Commit]:
 def test_the_longer_retention_counts_unless_the_tables_own_is_ours(
     properties: dict[str, str], keep: timedelta, hours: int, lacks: tuple[tuple[str, str], ...]
 ) -> None:
-    found = retention_policy(properties, keep)
+    policy = retention_policy(properties, keep)
 
-    assert found is not None
-    assert (found.hours, found.lacks) == (hours, lacks)
+    assert policy is not None
+    assert (policy.hours, policy.lacks) == (hours, lacks)
 
 
 def test_a_retention_of_any_length_can_be_reckoned_with() -> None:
-    found = retention_policy({RETENTION: "interval 9999999 weeks"}, WEEK)
+    policy = retention_policy({RETENTION: "interval 9999999 weeks"}, WEEK)
 
-    assert found is not None
-    assert not is_due(commits(3, 60), found.keep, NOW)
+    assert policy is not None
+    assert not is_due(commits(3, 60), policy.keep, NOW)
 
 
 @pytest.mark.parametrize("text", ["interval 1 month", "P7D", "", "interval 2 days", "interval -9 days", "0"])
@@ -92,8 +92,8 @@ def test_a_vacuum_that_may_come_leaves_the_files_of_the_version_that_is_needed(
     """Files of a version go at the earliest with the commit after it; a VACUUM takes those gone for longer than the
     retention, which is a week at least."""
     history = commits(*sorted(ages))
-    found = retention_policy({}, keep * DAY)
+    policy = retention_policy({}, keep * DAY)
 
-    if found and not is_pinned(history, needed, NOW):
-        lost = [each.at for each in history if each.version > needed]
-        assert all(at > NOW - found.keep for at in lost)
+    if policy and not is_pinned(history, needed, NOW):
+        lost = [commit.at for commit in history if commit.version > needed]
+        assert all(at > NOW - policy.keep for at in lost)

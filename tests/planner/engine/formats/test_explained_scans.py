@@ -50,7 +50,7 @@ def test_a_function_around_a_partition_column_chooses_partitions_of_files_but_no
 ) -> None:
     before, after = plan(tables, DAY.format("day")), plan(tables, DAY.format("to_date(date_format(day, 'yyyy-MM-dd'))"))
 
-    assert [each.cost for each in compare_plans(before, after)] == ([Cost.PRUNING] if FORMAT == "iceberg" else [])
+    assert [change.cost for change in compare_plans(before, after)] == ([Cost.PRUNING] if FORMAT == "iceberg" else [])
 
 
 def test_a_filter_on_a_hidden_partition_is_one_where_the_format_knows_it(tables: SparkEngine) -> None:

@@ -62,9 +62,9 @@ def test_tables_of_the_same_files_are_said_to_be_so_though_no_file_can_be_read(f
     for file in folder(five_days).rglob("*.parquet"):
         file.unlink()
 
-    found = diff(five_days)
+    difference = diff(five_days)
 
-    assert (found.same, found.same_files) == (True, True)
+    assert (difference.same, difference.same_files) == (True, True)
 
 
 def test_a_table_is_the_same_as_itself_whatever_its_features(five_days: SparkEngine) -> None:
@@ -157,7 +157,7 @@ def test_whatever_is_done_to_two_tables_the_same_files_hold_the_same_rows(five_d
     for _ in range(8):
         edit_table(five_days, rng, rng.choice(["s.one", "s.other"]))
         said = same(five_days)
-        first, other = (five_days.fetch(f"SELECT day, id, name FROM {each} ORDER BY ALL").rows for each in EACH)
+        first, other = (five_days.fetch(f"SELECT day, id, name FROM {table} ORDER BY ALL").rows for table in EACH)
         assert not said or first == other
         known += said
     assert known or seed

@@ -84,12 +84,12 @@ def test_over_spark_connect_the_files_are_the_same_too(engine: SparkEngine) -> N
     other = take_over(engine, HIDDEN)
     session = ConnectSession(Server(engine._shared.server().url, tuple(session_conf(Connection()).items())))
     try:
-        found = SparkEngine(session).tables.files(other.name)
+        files = SparkEngine(session).tables.files(other.name)
     finally:
         session.close()
 
-    assert found is not None
-    assert found == engine.tables.files(HIDDEN.name)
+    assert files is not None
+    assert files == engine.tables.files(HIDDEN.name)
 
 
 def test_an_interval_is_compared_by_its_own_partitions(engine: SparkEngine) -> None:
@@ -236,7 +236,7 @@ def test_whatever_is_done_to_two_tables_the_same_files_hold_the_same_rows(
     for _ in range(8):
         edit_table(engine, rng, pair[rng.randrange(2)], pair)
         said = same(engine, table.name)
-        first, second = (engine.fetch(f"SELECT {', '.join(NAMES)} FROM {each.name} ORDER BY ALL").rows for each in pair)
+        first, second = (engine.fetch(f"SELECT {', '.join(NAMES)} FROM {side.name} ORDER BY ALL").rows for side in pair)
         assert not said or first == second
         known += said
     assert known or seed

@@ -67,9 +67,9 @@ def run_time(run: int) -> datetime:
 
 
 def merge_rule(rows: Sequence[Row], history: History, run: int, keys: tuple[str, ...] = ("id",)) -> MergeInto:
-    found = versions_into(batch_of(rows, TABLE.name, keys), history, run_time(run))
-    assert found is not None
-    return found
+    rule = versions_into(batch_of(rows, TABLE.name, keys), history, run_time(run))
+    assert rule is not None
+    return rule
 
 
 def begin(engine: SparkEngine, table: Table, rows: Sequence[Row], history: History, keys: tuple[str, ...]) -> None:

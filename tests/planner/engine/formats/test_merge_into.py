@@ -51,9 +51,9 @@ def batch_of(case: str, base: str, rows: str = NEW) -> MergeBatch:
 
 def merge_rule(case: str, rows: str = NEW) -> MergeInto:
     when, only, _ = CASES[case]
-    found = upsert_into(batch_of(case, "", rows), when, only, dates(days(1, 1), NOW))
-    assert found is not None
-    return found
+    rule = upsert_into(batch_of(case, "", rows), when, only, dates(days(1, 1), NOW))
+    assert rule is not None
+    return rule
 
 
 def fill(engine: SparkEngine, table: Table) -> list[str]:

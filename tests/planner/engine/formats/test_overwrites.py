@@ -20,8 +20,8 @@ NEXT += "SELECT date_add(max(day), 1), 0 FROM s.cut"
 
 
 def rows(engine: SparkEngine) -> list[tuple[object, ...]]:
-    found = engine.fetch("SELECT cast(day AS string), n FROM s.cut ORDER BY ALL").rows
-    return [(str(day or "none")[-2:], n) for day, n in found]
+    records = engine.fetch("SELECT cast(day AS string), n FROM s.cut ORDER BY ALL").rows
+    return [(str(day or "none")[-2:], n) for day, n in records]
 
 
 WHOLE = Table(CUT.name, COLUMNS, format=CUT.format)

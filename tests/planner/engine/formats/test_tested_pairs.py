@@ -28,9 +28,9 @@ def test_a_format_changes_no_setting_that_changes_results(form: str) -> None:
 
 
 def test_lists_that_are_given_are_added_to_and_other_settings_win() -> None:
-    given = {"spark.sql.extensions": "x.Y", PACKAGES: "a:b:1", "spark.sql.catalog.spark_catalog": "x.Catalog"}
+    conf = {"spark.sql.extensions": "x.Y", PACKAGES: "a:b:1", "spark.sql.catalog.spark_catalog": "x.Catalog"}
 
-    settings = settings_for(["delta"], given, "4.1.4", None)
+    settings = settings_for(["delta"], conf, "4.1.4", None)
 
     assert settings["spark.sql.extensions"] == "x.Y,io.delta.sql.DeltaSparkSessionExtension"
     assert settings[PACKAGES].startswith(f"a:b:1,{DELTA}:")

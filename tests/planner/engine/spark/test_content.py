@@ -135,11 +135,13 @@ def fill_table(engine: SparkEngine, table: Table, sql: str) -> Table:
 
 def test_values_that_a_reader_can_tell_apart_have_different_contents(engine: SparkEngine) -> None:
     names = [f"c{n}" for n in range(len(VALUES))]
-    found = []
+    contents = []
     for side in (0, 1, 1):
         columns = ", ".join(f"{pair[side]} {name}" for name, pair in zip(names, VALUES, strict=True))
-        found.append(engine.tables.contents(write_table(engine, "v", f"SELECT {columns}"), [(name,) for name in names]))
-    one, other, again = found
+        contents.append(
+            engine.tables.contents(write_table(engine, "v", f"SELECT {columns}"), [(name,) for name in names])
+        )
+    one, other, again = contents
 
     assert set(one) == {(name,) for name in names}
     assert [pair for name, pair in zip(names, VALUES, strict=True) if one[(name,)] == other[(name,)]] == []
@@ -171,10 +173,10 @@ def test_files_and_their_order_are_no_content(engine: SparkEngine) -> None:
     many = "SELECT /*+ REPARTITION(9) */ 499 - id a, string((499 - id) % 7) b FROM range(500) ORDER BY b"
     other = fill_table(engine, Table(f"{SCHEMA}.other", PAIR), many)
 
-    found = [engine.tables.contents(table, [("a", "b")])[("a", "b")][WHOLE] for table in (one, other)]
+    contents = [engine.tables.contents(table, [("a", "b")])[("a", "b")][WHOLE] for table in (one, other)]
 
-    assert found[0] == found[1]
-    assert found[0].rows == 500
+    assert contents[0] == contents[1]
+    assert contents[0].rows == 500
 
 
 def test_several_column_sets_are_told_by_one_pass(engine: SparkEngine) -> None:
@@ -204,19 +206,19 @@ def test_a_column_that_is_not_asked_for_is_not_compared(engine: SparkEngine) -> 
 def test_a_table_without_rows_has_the_content_of_no_rows(engine: SparkEngine) -> None:
     fill_table(engine, ORDERS, "SELECT 1 a, 'b' b WHERE false")
 
-    found = engine.tables.contents(ORDERS, [("a",), ()])
+    contents = engine.tables.contents(ORDERS, [("a",), ()])
 
-    assert {each[WHOLE].rows for each in found.values()} == {0}
-    assert found[("a",)][WHOLE] == empty_content([("a", "bigint")])
+    assert {by_period[WHOLE].rows for by_period in contents.values()} == {0}
+    assert contents[("a",)][WHOLE] == empty_content([("a", "bigint")])
 
 
 @pytest.mark.parametrize("odd", ["parse_json('1')", "interval '1' day", "array(parse_json('1'))", "NULL"])
 def test_what_cannot_be_compared_is_left_out(engine: SparkEngine, odd: str) -> None:
     engine.catalog.swap_view(ViewText(f"{SCHEMA}.v", f"SELECT 1 a, {odd} b"))  # not all of these can be in a table
 
-    found = engine.tables.contents(Table(f"{SCHEMA}.v", ()), [("a",), ("a", "b"), ("b",), ("a", "missing")])
+    contents = engine.tables.contents(Table(f"{SCHEMA}.v", ()), [("a",), ("a", "b"), ("b",), ("a", "missing")])
 
-    assert set(found) == {("a",)}
+    assert set(contents) == {("a",)}
 
 
 @pytest.mark.parametrize(
@@ -256,12 +258,12 @@ def test_every_day_of_the_interval_is_told_with_or_without_rows(engine: SparkEng
     engine.tables.replace_interval(DAILY, "SELECT date'2024-01-02' dt, id v FROM range(3)", january(1, 4))
     engine.tables.replace_interval(DAILY, "SELECT date'2024-01-05' dt, 1 v", january(5, 5))
 
-    found = engine.tables.contents(DAILY, [("v",)], january(1, 4))[("v",)]
+    contents = engine.tables.contents(DAILY, [("v",)], january(1, 4))[("v",)]
 
-    assert {period: each.rows for period, each in found.items()} == {
+    assert {period: day_content.rows for period, day_content in contents.items()} == {
         "2024-01-01": 0, "2024-01-02": 3, "2024-01-03": 0, "2024-01-04": 0,
     }  # fmt: skip
-    assert found["2024-01-01"] == found["2024-01-03"] == empty_content([("v", "int")])
+    assert contents["2024-01-01"] == contents["2024-01-03"] == empty_content([("v", "int")])
 
 
 def test_only_the_day_that_changed_is_different(engine: SparkEngine) -> None:
@@ -273,7 +275,7 @@ def test_only_the_day_that_changed_is_different(engine: SparkEngine) -> None:
     engine.tables.replace_interval(other, "SELECT date'2024-01-03' dt, -1 v", january(3, 3))
 
     mine, theirs = (
-        Contents().plus(engine.tables.contents(each, [("dt", "v")], january(1, 4))) for each in (DAILY, other)
+        Contents().plus(engine.tables.contents(side, [("dt", "v")], january(1, 4))) for side in (DAILY, other)
     )
 
     days = DAILY.partitioning.periods(january(1, 4)) if DAILY.partitioning else ()
@@ -287,9 +289,9 @@ def test_hours_are_periods_of_a_table_cut_by_the_hour(engine: SparkEngine) -> No
     sql = "SELECT timestamp_seconds(1729987200 + 1800 * id) at, int(id) v FROM range(6)"
     engine.tables.replace_interval(HOURLY, sql, night)
 
-    found = engine.tables.contents(HOURLY, [("at",)], night)[("at",)]
+    contents = engine.tables.contents(HOURLY, [("at",)], night)[("at",)]
 
-    assert {period[11:]: each.rows for period, each in found.items()} == {
+    assert {period[11:]: hour_content.rows for period, hour_content in contents.items()} == {
         "00:00:00": 2, "01:00:00": 2, "02:00:00": 2, "03:00:00": 0,
     }  # fmt: skip
 
@@ -385,7 +387,7 @@ def test_contents_are_equal_if_and_only_if_the_rows_are(
     engine.fetch(f"CREATE TABLE {MANY.name} USING parquet PARTITIONED BY (dt) AS {days_query(every)}")
     columns = ("a", "b", "c", "d")
 
-    found = list(engine.tables.contents(MANY, [columns], january(1, len(every)))[columns].values())
+    contents = list(engine.tables.contents(MANY, [columns], january(1, len(every)))[columns].values())
 
-    rows = [frozenset(Counter(map(repr, each)).items()) for each in every]
-    assert [[a == b for b in found] for a in found] == [[a == b for b in rows] for a in rows]
+    rows = [frozenset(Counter(map(repr, multiset)).items()) for multiset in every]
+    assert [[a == b for b in contents] for a in contents] == [[a == b for b in rows] for a in rows]

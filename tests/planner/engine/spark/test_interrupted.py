@@ -61,9 +61,9 @@ def test_cancelling_ends_what_runs_and_nothing_that_comes_after(engine: SparkEng
 
         engine.cancel()
 
-        for each in slow:
+        for future in slow:
             with pytest.raises(Cancelled):
-                each.result(timeout=30)
+                future.result(timeout=30)
     assert column(engine, "SELECT 1") == [1]
 
 

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.prove
 def test_an_ordinary_model_misses_nothing(engine: SparkEngine, tmp_path: Path) -> None:
     fill(engine)
 
-    found = run_codes(engine, tmp_path, {**ORDINARY, **IN_PYTHON})
+    answers = run_codes(engine, tmp_path, {**ORDINARY, **IN_PYTHON})
 
-    del found["environment"]
-    assert {name: text for name, text in found.items() if text != "done"} == {}
-    assert len(found) == len(ORDINARY) + len(IN_PYTHON)
+    del answers["environment"]
+    assert {name: text for name, text in answers.items() if text != "done"} == {}
+    assert len(answers) == len(ORDINARY) + len(IN_PYTHON)

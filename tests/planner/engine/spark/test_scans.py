@@ -50,8 +50,8 @@ def disk_bytes(files: Iterable[Path]) -> int:
 
 def files_of(engine: SparkEngine, sql: str) -> set[Path]:
     """The files whose rows a query's rows come from."""
-    found = engine.fetch(f"SELECT DISTINCT input_file_name() FROM ({sql})").rows
-    return {Path(unquote(urlparse(str(name)).path)) for (name,) in found}
+    file_rows = engine.fetch(f"SELECT DISTINCT input_file_name() FROM ({sql})").rows
+    return {Path(unquote(urlparse(str(name)).path)) for (name,) in file_rows}
 
 
 @pytest.mark.parametrize("days", [3, pytest.param(50, marks=pytest.mark.prove)])

@@ -187,9 +187,9 @@ def test_a_connection_with_a_catalog_of_its_own_needs_no_lock(connection: Connec
 
 def test_a_connections_settings_win_over_ours(home: Path, tmp_path: Path) -> None:
     (tmp_path / "spark-defaults.conf").write_text("# ours\nspark.a=1\nspark.ui.enabled\t true\n\nspark.b  x = y\n")
-    given = (("spark.b", "2"), ("spark.sql.session.timeZone", "Asia/Tokyo"), ("spark.sql.ansi.enabled", "false"))
+    settings = (("spark.b", "2"), ("spark.sql.session.timeZone", "Asia/Tokyo"), ("spark.sql.ansi.enabled", "false"))
 
-    conf = driver_conf(Connection(given, master="spark://spark.internal:7077", config_dir=str(tmp_path)), home)
+    conf = driver_conf(Connection(settings, master="spark://spark.internal:7077", config_dir=str(tmp_path)), home)
 
     assert (conf["spark.a"], conf["spark.b"], conf["spark.ui.enabled"]) == ("1", "2", "true")
     assert (conf["spark.sql.session.timeZone"], conf["spark.sql.ansi.enabled"]) == ("Asia/Tokyo", "false")

@@ -224,7 +224,7 @@ def parts(name: str, *data: bytes) -> list[Any]:
     first = proto.AddArtifactsRequest.BeginChunkedArtifact(
         name=name, num_chunks=len(data), initial_chunk={"data": data[0]}
     )
-    rest = [proto.AddArtifactsRequest(chunk={"data": each}) for each in data[1:]]
+    rest = [proto.AddArtifactsRequest(chunk={"data": chunk}) for chunk in data[1:]]
     return [proto.AddArtifactsRequest(begin_chunk=first), *rest]
 
 

@@ -70,11 +70,11 @@ def client(running_proxy: tuple[ProjectProxy, Path]) -> Iterator[Any]:
 
 
 def test_a_hostile_model_gets_nothing_but_reasons(items: SparkEngine, tmp_path: Path) -> None:
-    found = run_codes(items, tmp_path, {name: code for name, (code, _) in ATTACKS.items()})
+    answers = run_codes(items, tmp_path, {name: code for name, (code, _) in ATTACKS.items()})
 
-    told = found.pop("environment")
-    assert {name: text for name, text in found.items() if ATTACKS[name][1] not in text} == {}
-    assert len(found) == len(ATTACKS)
+    told = answers.pop("environment")
+    assert {name: text for name, text in answers.items() if ATTACKS[name][1] not in text} == {}
+    assert len(answers) == len(ATTACKS)
     assert "token" not in told
     assert "sc://" not in told
     assert rows(items, "SELECT id FROM shop.secret") == [(7,)]

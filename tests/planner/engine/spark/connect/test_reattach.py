@@ -103,13 +103,13 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 def kill_write(engine: SparkEngine, home: Path, sql: str, *, when: str = "") -> tuple[str, Operation]:
     """The write of a client that was killed while it ran, or after it had printed a line."""
-    given = json.dumps([engine._shared.server().url, settings(engine), sql])
+    request = json.dumps([engine._shared.server().url, settings(engine), sql])
     # Only this write may run: one of an earlier test that was ended before Spark had begun it goes on.
     context = engine._shared.spark.sparkContext
     running = context.statusTracker().getActiveJobsIds
     context.cancelAllJobs()
     wait_until(lambda: not running())
-    argv = [sys.executable, "-c", CLIENT, given, str(home)]
+    argv = [sys.executable, "-c", CLIENT, request, str(home)]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[5]) as child:
         assert child.stdout is not None
         asked, *ids = json.loads(child.stdout.readline())
@@ -172,7 +172,7 @@ def test_only_just_the_same_write_is_waited_for(client: SparkEngine) -> None:
         for sql in (QUICK, QUICK, f"{QUICK} LIMIT 1"):
             client.tables.replace(TABLE, sql)
     assert asked[0] == asked[1] != asked[2]
-    assert len({each.id for each in noted.begun}) == 3
+    assert len({operation.id for operation in noted.begun}) == 3
 
 
 def test_cancelling_ends_a_write_that_another_client_began(

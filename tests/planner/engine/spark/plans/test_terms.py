@@ -107,10 +107,10 @@ def test_every_rule_is_proved() -> None:
 def test_what_a_rule_calls_one_returns_the_same_rows(
     engine: SparkEngine, compare: Compare, rule: str, first: str, second: str, other: str
 ) -> None:
-    found = compare(first, second)
+    comparison = compare(first, second)
 
-    assert found.same, found
-    assert rule in found.rules
+    assert comparison.same, comparison
+    assert rule in comparison.rules
     assert run(engine, first) == run(engine, second)
 
 

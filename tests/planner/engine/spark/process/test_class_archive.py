@@ -26,11 +26,11 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClassArchive:
     base.parent.mkdir(parents=True)
     base.touch()
     monkeypatch.setenv("MERGEPLAN_SPARK_ARCHIVE", str(folder))
-    found = archive_of(java, spark_home())
-    assert found is not None
-    found.path.write_bytes(b"damaged" * 1000)
-    found.path.chmod(0o600)
-    return found
+    class_archive = archive_of(java, spark_home())
+    assert class_archive is not None
+    class_archive.path.write_bytes(b"damaged" * 1000)
+    class_archive.path.chmod(0o600)
+    return class_archive
 
 
 def test_archives_are_in_the_users_cache_unless_the_variable_says_otherwise(tmp_path: Path) -> None:
@@ -114,13 +114,13 @@ def test_where_no_archive_can_be_written_nothing_happens(tmp_path: Path) -> None
 
 def test_spark_starts_with_a_damaged_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MERGEPLAN_SPARK_ARCHIVE", str(tmp_path / "archives"))
-    found = archive_of(find_java(), spark_home())
-    assert found is not None
-    found.path.parent.mkdir(mode=0o700)
-    for file in (found.path, found.base):
+    class_archive = archive_of(find_java(), spark_home())
+    assert class_archive is not None
+    class_archive.path.parent.mkdir(mode=0o700)
+    for file in (class_archive.path, class_archive.base):
         file.write_bytes(os.urandom(100_000))
         file.chmod(0o600)
-    assert found.options
+    assert class_archive.options
 
     jvm = start_jvm(tmp_path / "spark", CONF, Profile.METADATA)
 
@@ -154,21 +154,21 @@ def test_spark_starts_with_the_archive_that_was_made(tmp_path: Path, monkeypatch
     folder = tmp_path / "archives"
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("MERGEPLAN_SPARK_ARCHIVE", str(folder))
-    found = archive_of(find_java(), spark_home())
-    assert found is not None
+    class_archive = archive_of(find_java(), spark_home())
+    assert class_archive is not None
     subprocess.run([sys.executable, "-P", "-m", MAKER], check=True, timeout=600)  # this process has a Spark already
 
     jvm = start_jvm(tmp_path / "spark", CONF, Profile.METADATA)
 
     mapped = Path(f"/proc/{jvm.process.pid}/maps").read_text()
     jvm.stop()
-    assert str(found.path) in mapped
+    assert str(class_archive.path) in mapped
 
 
 def children() -> set[str]:
     """The ids of this process's children."""
-    found = (file.read_text().split() for file in Path("/proc/self/task").glob("*/children"))
-    return {each for ids in found for each in ids}
+    id_lists = (file.read_text().split() for file in Path("/proc/self/task").glob("*/children"))
+    return {child for ids in id_lists for child in ids}
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no /proc here")

@@ -37,9 +37,9 @@ WARM = Owner(os.getpid(), "mergeplan warm", port=1)
 
 
 def answer_request(folder: Path) -> tuple[Path, FormatRequest]:
-    while (found := next_request(folder)) is None:
+    while (request := next_request(folder)) is None:
         pass
-    return found
+    return request
 
 
 def test_a_spark_lacks_what_it_was_not_started_with() -> None:
