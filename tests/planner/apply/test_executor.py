@@ -449,9 +449,9 @@ def test_views_bear_the_words_of_their_models_and_follow_them_without_being_comp
     tmp_path: Path, store: StateStore, engine: SparkEngine
 ) -> None:
     def model_text(name: str, **words: str) -> str:
-        given = "".join(f", {key} {text}" for key, text in words.items())
+        clauses = "".join(f", {key} {text}" for key, text in words.items())
         kind = "VIEW" if name == "shown" else "FULL"
-        return f"MODEL (name shop.{name}, kind {kind}{given});\nSELECT 7 AS seven, 8 AS eight"
+        return f"MODEL (name shop.{name}, kind {kind}{clauses});\nSELECT 7 AS seven, 8 AS eight"
 
     def words(name: str) -> tuple[list[object], dict[object, object]]:
         table = engine.fetch(f"DESCRIBE shop.{name}").rows
@@ -461,15 +461,15 @@ def test_views_bear_the_words_of_their_models_and_follow_them_without_being_comp
 
     first = {"column_descriptions": "(seven = 'odd', eight = 'even')", "virtual_properties": "(team = 'a', tier = 1)"}
     then = {"column_descriptions": "(seven = 'prime')", "virtual_properties": "(tier = 2)", "description": "'x'"}
-    for given, comments, properties in (
+    for settings, comments, properties in (
         (first, ["odd", "even"], {"team": "a", "tier": "1", "mergeplan.properties": "team,tier"}),
         (then, ["prime", None], {"tier": "2", "mergeplan.properties": "tier"}),
         ({}, [None, None], {}),
     ):
-        files = {name: model_text(name, **given) for name in ("apart", "shown")}
+        files = {name: model_text(name, **settings) for name in ("apart", "shown")}
         done = plan_and_apply(write_shop(tmp_path, daily="", items="", total="", **files), engine, store)
         shown = [[comment or None for comment in words(name)[0]] for name in ("apart", "shown")]
 
         assert shown == [comments, comments]
         assert [words(name)[1] for name in ("apart", "shown")] == [properties, properties]
-        assert done.filled.batches == (1 if given is first else 0)
+        assert done.filled.batches == (1 if settings is first else 0)

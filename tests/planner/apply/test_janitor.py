@@ -68,9 +68,9 @@ def now() -> datetime:
 
 
 def promote_to(store: StateStore, engine: Engine, name: str, *snapshots: Snapshot) -> None:
-    for each in snapshots:
-        if each.table not in store.tables.all():
-            store.tables.register(each.table, ID)
+    for version in snapshots:
+        if version.table not in store.tables.all():
+            store.tables.register(version.table, ID)
     with store.leases.hold(name, "test") as lease:
         promote_views(
             store, engine, lease, Wanted(store.environments.get(name), environment(name, *snapshots)), emit=ignore_event
@@ -217,8 +217,8 @@ def test_a_sweep_that_died_is_finished_by_the_next(store: StateStore) -> None:
 
 
 def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkEngine) -> None:
-    for each in (A1, A2):
-        engine.tables.create(Table(each.table, ID))
+    for version in (A1, A2):
+        engine.tables.create(Table(version.table, ID))
     promote_to(store, engine, "prod", A1)
     promote_to(store, engine, "prod", A2)
     events: list[Event] = []
@@ -232,8 +232,8 @@ def test_the_files_go_too_and_the_empty_schema(store: StateStore, engine: SparkE
 def test_a_janitor_that_slept_drops_no_table_that_was_built_again_meanwhile(
     store: StateStore, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for each in (A1, A2):
-        engine.tables.create(Table(each.table, ID))
+    for version in (A1, A2):
+        engine.tables.create(Table(version.table, ID))
     promote_to(store, engine, "prod", A1)
     promote_to(store, engine, "prod", A2)
     mark = store.tables.mark_garbage
@@ -265,7 +265,7 @@ def test_an_environment_whose_time_is_over_is_dropped_and_its_tables_wait(store:
 
     assert drop_expired(store, quiet, now() - 2 * DAY, emit=ignore_event) == ()
     assert drop_expired(store, quiet, now(), {"kept"}, emit=ignore_event) == ("dev",)
-    assert [each.name for each in store.environments.all()] == ["kept", "prod"]
+    assert [record.name for record in store.environments.all()] == ["kept", "prod"]
     assert sweep_tables(store, quiet, now() + 13 * DAY, emit=ignore_event) == ()
     assert sweep_tables(store, quiet, now() + 15 * DAY, emit=ignore_event) == (A2.table,)
 

@@ -75,8 +75,8 @@ class Lake:
 
 
 def show_in_prod(store: StateStore, *snapshots: Snapshot) -> None:
-    for each in snapshots:
-        store.tables.register(each.table, ID)
+    for version in snapshots:
+        store.tables.register(version.table, ID)
     engine: Any = Lake()
     with store.leases.hold("prod", "test") as lease:
         wanted = Wanted(store.environments.get("prod"), environment("prod", *snapshots))
@@ -134,19 +134,19 @@ def test_a_table_that_somebody_writes_waits_for_the_next_time(store: StateStore)
     lake = Lake()
 
     with store.leases.hold(table_lease(A.table), "a run"):
-        found = remove_old(store, lake)
+        report = remove_old(store, lake)
 
-    assert (found.kept, lake.asked) == ((Kept(A.table, "it is being written"),), [])
+    assert (report.kept, lake.asked) == ((Kept(A.table, "it is being written"),), [])
 
 
 def test_what_spark_refuses_and_what_a_format_keeps_is_reported_and_stops_nothing(store: StateStore) -> None:
     show_in_prod(store, A, B, delta("s.c"), delta("s.d"))
     lake = Lake(a=QueryError("no space.\nat x.y.z"), b=Expiry(kept="its log says so"), c=Expiry())
 
-    found = remove_old(store, lake)
+    report = remove_old(store, lake)
 
-    assert found.removed == (delta("s.d").table,)
-    assert found.kept == (Kept(A.table, "no space."), Kept(B.table, "its log says so"))
+    assert report.removed == (delta("s.d").table,)
+    assert report.kept == (Kept(A.table, "no space."), Kept(B.table, "its log says so"))
 
 
 def test_a_table_whose_versions_differ_in_what_they_are_counts_as_none_with_a_log() -> None:
@@ -188,10 +188,10 @@ def test_nothing_that_is_protected_is_ever_among_the_tables_to_clean(
     tables: dict[str, tuple[list[str], bool]], listed: list[Snapshot], views: set[str]
 ) -> None:
     known = {name: PhysicalTable(name, ID, tuple(reads), garbage, NOW) for name, (reads, garbage) in tables.items()}
-    found = select_old_versions(listed, known, views)
+    selection = select_old_versions(listed, known, views)
 
-    cloned = {read for each in known.values() if each.name not in views for read in each.reads}
-    alive = {name for name, each in known.items() if not each.garbage}
-    stored = {each.table for each in listed if each.kind.is_stored}
-    assert set(found.removed) == (stored & alive) - cloned
-    assert {each.table for each in found.kept} == stored - set(found.removed)
+    cloned = {read for table in known.values() if table.name not in views for read in table.reads}
+    alive = {name for name, table in known.items() if not table.garbage}
+    stored = {version.table for version in listed if version.kind.is_stored}
+    assert set(selection.removed) == (stored & alive) - cloned
+    assert {retained.table for retained in selection.kept} == stored - set(selection.removed)

@@ -58,7 +58,7 @@ def prod_snapshots(daily: Daily) -> dict[str, Snapshot]:
 
 def swept(daily: Daily, engine: SparkEngine) -> OldVersions:
     """What the janitor removes forty days later."""
-    tables = [name for name, each in daily.store.tables.all().items() if each.columns]
+    tables = [name for name, table in daily.store.tables.all().items() if table.columns]
     return remove_old_versions(daily.store, engine, WEEK, later(engine, 40, *tables))
 
 
@@ -77,7 +77,7 @@ def test_clones_and_what_they_are_of_are_as_before_and_prod_can_go_back(daily: D
     for name in KINDS:  # the sources go on: only an old version of them has the files that the clones read
         engine.fetch(f"DELETE FROM {before[f'shop.{name}'].table}")
 
-    kept = {each.table for each in swept(daily, engine).kept}
+    kept = {retained.table for retained in swept(daily, engine).kept}
 
     clones = {before[f"shop.{name}"].table for name in ("by_key", "by_time")}
     assert kept.issuperset(clones) if FORMAT == "delta" else True

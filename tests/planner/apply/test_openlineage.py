@@ -59,7 +59,7 @@ def test_a_model_is_a_run_within_the_plans_run() -> None:
         make_plan(SHOP), ModelStarted("shop.orders", 2), batch("shop.orders"), batch("shop.orders", 2, 2)
     )
 
-    assert [(each["eventType"], each["job"]["name"], each["run"]["runId"]) for each in told] == [
+    assert [(event["eventType"], event["job"]["name"], event["run"]["runId"]) for event in told] == [
         ("START", "plan.prod", "run-1"),
         ("START", "shop.orders", "run-2"),
         ("COMPLETE", "shop.orders", "run-2"),
@@ -103,7 +103,7 @@ def test_an_embedded_model_is_seen_through() -> None:
     assert [(field["name"], field["field"]) for field in lineage["fields"]["total"]["inputFields"]] == [
         ("shop.orders", "twice")
     ]
-    assert [(each["name"], each["field"]) for each in lineage["dataset"]] == [("shop.orders", "id")]
+    assert [(field["name"], field["field"]) for field in lineage["dataset"]] == [("shop.orders", "id")]
 
 
 def test_what_cannot_be_followed_has_no_column_lineage() -> None:
@@ -129,7 +129,7 @@ def test_a_failure_is_told_and_what_was_broken_off_is_aborted() -> None:
 
     told = report_events(make_plan(SHOP), *events, failure="no such row")
 
-    ends = [(each["eventType"], each["job"]["name"]) for each in told[3:]]
+    ends = [(event["eventType"], event["job"]["name"]) for event in told[3:]]
     assert ends == [("FAIL", "shop.orders"), ("ABORT", "shop.total"), ("FAIL", "plan.prod")]
     assert told[3]["run"]["facets"]["errorMessage"]["message"] == "no such row"
 
@@ -150,17 +150,17 @@ def test_every_facet_says_who_made_it_and_by_which_schema() -> None:
     told = report_events(make_plan(SHOP), ModelStarted("shop.orders", 1), batch("shop.orders"))
 
     def facets(value: Any) -> Iterator[dict[str, Any]]:
-        for key, each in (
+        for key, child in (
             value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else ())
         ):
             if key in ("facets", "outputFacets"):
-                yield from each.values()
-            yield from facets(each)
+                yield from child.values()
+            yield from facets(child)
 
-    found = [facet for event in told for facet in facets(event)]
-    assert len(found) > 10
-    assert all(each["_schemaURL"].startswith("https://openlineage.io/spec/facets/") for each in found)
-    assert all(each["_producer"] == "urn:mergeplan" for each in found)
+    all_facets = [facet for event in told for facet in facets(event)]
+    assert len(all_facets) > 10
+    assert all(facet["_schemaURL"].startswith("https://openlineage.io/spec/facets/") for facet in all_facets)
+    assert all(facet["_producer"] == "urn:mergeplan" for facet in all_facets)
 
 
 class _Server(HTTPServer):
@@ -185,12 +185,12 @@ class _Hears(BaseHTTPRequestHandler):
 
 @contextmanager
 def server(answer: int = 201) -> Iterator[_Server]:
-    with _Server(("127.0.0.1", 0), _Hears) as found:
-        found.got, found.answer = [], answer
-        thread = threading.Thread(target=found.serve_forever, args=(0.01,))
+    with _Server(("127.0.0.1", 0), _Hears) as receiver:
+        receiver.got, receiver.answer = [], answer
+        thread = threading.Thread(target=receiver.serve_forever, args=(0.01,))
         thread.start()
-        yield found
-        found.shutdown()
+        yield receiver
+        receiver.shutdown()
         thread.join()
 
 

@@ -30,11 +30,11 @@ def graphs(draw: st.DrawFn) -> dict[str, tuple[str, ...]]:
 def test_parents_come_first_and_there_is_always_an_order(
     parents: dict[str, tuple[str, ...]], read: dict[str, set[str]]
 ) -> None:
-    found = add_audit_parents(parents, read)
+    graph = add_audit_parents(parents, read)
 
-    order = list(TopologicalSorter(found).static_order())
+    order = list(TopologicalSorter(graph).static_order())
     assert set(order) == set(NAMES)
-    assert all(found[name][: len(parents[name])] == parents[name] for name in parents)
+    assert all(graph[name][: len(parents[name])] == parents[name] for name in parents)
 
 
 def test_what_an_audit_reads_comes_first_unless_it_is_made_of_the_audited_model() -> None:

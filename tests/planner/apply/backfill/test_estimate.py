@@ -32,28 +32,28 @@ def test_a_second_version_costs_the_first_ones_share(second: Plan, store: StateS
     assert change.old
     first = store.costs.load([change.old.table])[change.old.table]
 
-    found = forecast_costs(second, store, None, NOW)
+    costs = forecast_costs(second, store, None, NOW)
 
     assert (first.units, first.rows) == (5, 3)
-    assert found["shop.daily"].seconds == pytest.approx(first.seconds * 3 / 5)
-    assert (found["shop.daily"].rows, found["shop.daily"].bytes) == (2, None)
+    assert costs["shop.daily"].seconds == pytest.approx(first.seconds * 3 / 5)
+    assert (costs["shop.daily"].rows, costs["shop.daily"].bytes) == (2, None)
 
 
 @pytest.mark.prove
 def test_bytes_are_told_where_what_is_read_stands(second: Plan, engine: SparkEngine, store: StateStore) -> None:
     before = engine.jobs()
 
-    found = forecast_costs(second, store, engine, NOW)
+    costs = forecast_costs(second, store, engine, NOW)
 
-    assert found["shop.daily"].bytes == engine.scan_bytes(f"SELECT * FROM {second.new.snapshots['shop.items'].table}")
-    assert found["shop.total"].bytes is None, "it reads what this plan is yet to fill"
+    assert costs["shop.daily"].bytes == engine.scan_bytes(f"SELECT * FROM {second.new.snapshots['shop.items'].table}")
+    assert costs["shop.total"].bytes is None, "it reads what this plan is yet to fill"
     assert engine.jobs() == before
 
 
 def test_a_first_plan_cannot_tell_but_for_the_seed(tmp_path: Path, engine: SparkEngine, store: StateStore) -> None:
     first = make_plan(write_shop(tmp_path / "shop"), store)
 
-    found = forecast_costs(first, store, engine, NOW)
+    costs = forecast_costs(first, store, engine, NOW)
 
-    assert found["shop.items"] == Estimate(0, None, None)
-    assert found["shop.daily"] == found["shop.total"] == Estimate()
+    assert costs["shop.items"] == Estimate(0, None, None)
+    assert costs["shop.daily"] == costs["shop.total"] == Estimate()

@@ -52,7 +52,7 @@ def view_values(engine: SparkEngine, view: str) -> list[object]:
 
 
 def recovery_ends(recovered: tuple[PromotionRecovered, ...]) -> dict[str, str]:
-    return {each.environment: str(each.ended) for each in recovered}
+    return {recovery.environment: str(recovery.ended) for recovery in recovered}
 
 
 def promote_to(
@@ -100,7 +100,7 @@ def test_the_views_of_a_group_are_recorded_in_one_transaction(
     promote_to(store, engine, environment("prod", *old))
     groups = list[Collection[str]]()
     record = store.promotions.record_steps
-    monkeypatch.setattr(store.promotions, "record_steps", lambda *given: groups.append(given[2]) or record(*given))
+    monkeypatch.setattr(store.promotions, "record_steps", lambda *args: groups.append(args[2]) or record(*args))
 
     promote_to(store, engine, environment("prod", *new))
 

@@ -128,7 +128,7 @@ def decide_rollback(store: StateStore, *shown: Environment) -> RollbackPlan:
 
 
 def test_what_today_s_table_holds_and_the_one_before_lacks_is_computed_by_the_next_run(store: StateStore) -> None:
-    before, today, same = (fill_by_day(store, *each) for each in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 3)))
+    before, today, same = (fill_by_day(store, *row) for row in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 3)))
 
     plan = decide_rollback(store, environment("prod", before, same), environment("prod", today, same))
 
@@ -160,6 +160,6 @@ def test_a_view_that_comes_back_one_that_goes_and_a_table_that_is_gone_are_named
         MovedView("s.new", "s.new", new.table, None),
         MovedView("s.old", "s.old", None, old.table),
     )
-    assert [(each.shown.name, each.lacks, each.due) for each in plan.behind] == [("s.old", (), (days(9, 9),))]
+    assert [(gap.shown.name, gap.lacks, gap.due) for gap in plan.behind] == [("s.old", (), (days(9, 9),))]
     assert (plan.refusal, gone.gone) == (None, (old.table,))
     assert gone.refusal and gone.refusal.message == f"The table `{old.table}` of revision 1 is gone."

@@ -70,15 +70,15 @@ def prod(store: StateStore, engine: SparkEngine) -> dict[int, Environment]:
     maps = {}
     for number in (1, 2):
         made = [version(f"s.{name}", number) for name in ("abcde", "abcdf")[number % 2]]
-        for each in made:
-            columns = (ID, ADDED) if (each.name, number) == ("s.b", 2) else (ID,)
+        for model_version in made:
+            columns = (ID, ADDED) if (model_version.name, number) == ("s.b", 2) else (ID,)
             values = f"SELECT {number} AS id{', 7 AS other' if len(columns) > 1 else ''}"
-            if each.kind.is_stored:
-                engine.tables.create(Table(each.table, columns))
-                engine.tables.replace(Table(each.table, columns), values)
+            if model_version.kind.is_stored:
+                engine.tables.create(Table(model_version.table, columns))
+                engine.tables.replace(Table(model_version.table, columns), values)
             else:
-                engine.catalog.swap_view(ViewText(each.table, values, stands=Stands.NOTHING))
-            store.tables.register(each.table, columns)
+                engine.catalog.swap_view(ViewText(model_version.table, values, stands=Stands.NOTHING))
+            store.tables.register(model_version.table, columns)
         maps[number] = environment("prod", *made)
     promote_to(store, engine, maps[1])
     return maps
@@ -155,7 +155,7 @@ def test_an_atomic_promotion_that_is_cut_off_is_finished_at_one_moment(
         promote_to(store, killed, prod[2])
     recover_promotions(store, next_one, ignore_event)  # type: ignore[arg-type]
 
-    reads = [each for each in (*killed.reads, *next_one.reads) if each]
+    reads = [numbers for numbers in (*killed.reads, *next_one.reads) if numbers]
     assert set(reads) == {(1,), (2,)}
     assert reads == sorted(reads), "nobody saw the new rows and then the old ones again"
     assert view_rows(engine) == [((2,),), ((2, 7),), *[((2,),)] * 3]
@@ -213,7 +213,7 @@ def test_a_query_sees_a_switch_in_one_position_however_often_it_is_changed(engin
             stop.set()
         changing.result()
 
-    assert {len(each) for each in seen} == {1}
+    assert {len(row_set) for row_set in seen} == {1}
     assert len(changes) > len(seen)
 
 
@@ -227,6 +227,6 @@ def test_a_query_sees_a_switch_in_one_position_however_often_it_is_changed(engin
     ],
 )
 def test_columns_may_come_but_neither_go_nor_change(new: tuple[Column, ...], query: str | None) -> None:
-    found = through_switch("p.switch", ("p.o", (ID,)), ("p.n", new))
+    view_text = through_switch("p.switch", ("p.o", (ID,)), ("p.n", new))
 
-    assert found is None if query is None else re.match(query, found or "", re.DOTALL)
+    assert view_text is None if query is None else re.match(query, view_text or "", re.DOTALL)
