@@ -28,4 +28,4 @@ def plan(name: str, form: str = "parquet") -> PhysicalPlan:
 
 
 ALL = [(form, name) for form in ("parquet", "delta", "iceberg") for name in texts(form)]
-READ = [each for each in ALL if each[1] != "forged"]
+READ = [case for case in ALL if case[1] != "forged"]

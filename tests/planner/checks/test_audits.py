@@ -177,8 +177,8 @@ def test_an_audit_asks_what_is_written(query: str, runs: str) -> None:
 
 def test_an_edit_of_an_audit_that_the_parser_does_not_see_is_another_question() -> None:
     one, other = (
-        parse_audits(f"AUDIT (name a);\nSELECT {each} AS v FROM @this_model", "b.sql", Defaults(NOW))[0]
-        for each in ("TIME '10:00:00'", "TIMESTAMP '10:00:00'")
+        parse_audits(f"AUDIT (name a);\nSELECT {literal} AS v FROM @this_model", "b.sql", Defaults(NOW))[0]
+        for literal in ("TIME '10:00:00'", "TIMESTAMP '10:00:00'")
     )
 
     assert one.sql == other.sql

@@ -134,7 +134,7 @@ chi_square(column_a := a, column_b := b, critical_value := 3.84)
   bad 1: (1, 1), (1, 2), (2, 1), (2, 2)
 """  # each audit, rows of (a, b) that pass, and rows of which so many do not
 FORM = re.compile(r"^(?P<audit>\w.*)\n  good: (?P<good>.*)\n  bad (?P<count>\d+): (?P<bad>.*)$", re.MULTILINE)
-TRIED = [(each["audit"], each["good"], each["bad"], int(each["count"])) for each in FORM.finditer(CASES)]
+TRIED = [(match["audit"], match["good"], match["bad"], int(match["count"])) for match in FORM.finditer(CASES)]
 
 
 def model_of(audits: str) -> Model:
@@ -144,21 +144,21 @@ def model_of(audits: str) -> Model:
     return model
 
 
-@pytest.mark.parametrize(("audit", "good", "bad", "count"), TRIED, ids=[each[0] for each in TRIED])
+@pytest.mark.parametrize(("audit", "good", "bad", "count"), TRIED, ids=[case[0] for case in TRIED])
 def test_a_built_in_audit_passes_right_rows_and_counts_wrong_ones(
     shared_engine: Engine, audit: str, good: str, bad: str, count: int
 ) -> None:
     model = model_of(audit)
     queries = [audit_query(model, model.checks.audits[0], f"(VALUES {rows}) AS t(a, b)", None) for rows in (good, bad)]
 
-    found = shared_engine.fetch(f"SELECT {', '.join(f'(SELECT COUNT(*) FROM ({query}))' for query in queries)}")
+    counts = shared_engine.fetch(f"SELECT {', '.join(f'(SELECT COUNT(*) FROM ({query}))' for query in queries)}")
 
-    assert found.rows == ((0, count),)
+    assert counts.rows == ((0, count),)
 
 
 def test_every_built_in_audit_is_tried_and_documented() -> None:
     page = (Path(__file__).parents[3] / "docs" / "guides" / "audits.md").read_text()
-    tried = {each[0].partition("(")[0] for each in TRIED}
+    tried = {case[0].partition("(")[0] for case in TRIED}
 
     assert set(BUILT_IN) <= tried
     assert {name for name in BUILT_IN if f"| `{name}` |" not in page} == set()

@@ -86,19 +86,23 @@ CASES = [
 
 @pytest.mark.parametrize(("rule", "sql", "told"), CASES)
 def test_a_broken_rule_is_told_at_its_line_and_column(rule: str, sql: str, told: str, tmp_path: Path) -> None:
-    found = run_lint(tmp_path, f"[{rule}]", sql)
+    violations = run_lint(tmp_path, f"[{rule}]", sql)
 
-    assert len(found) == bool(told)
-    for each in found:
-        assert f"{each.place.line}:{each.place.column} {each.message}".startswith(told)
-        assert (each.rule, each.model, each.place.path) == (rule.lower().replace("_", ""), "shop.x", "models/x.sql")
+    assert len(violations) == bool(told)
+    for violation in violations:
+        assert f"{violation.place.line}:{violation.place.column} {violation.message}".startswith(told)
+        assert (violation.rule, violation.model, violation.place.path) == (
+            rule.lower().replace("_", ""),
+            "shop.x",
+            "models/x.sql",
+        )
 
 
 def test_every_column_that_no_table_has_is_named_and_not_the_first_alone(tmp_path: Path) -> None:
     query = "SELECT zz,\n n AS id\nFROM shop.a WHERE yy > 1"
-    found = run_lint(tmp_path, "ambiguousorinvalidcolumn", query)
+    violations = run_lint(tmp_path, "ambiguousorinvalidcolumn", query)
 
-    places = [(violation.place.line, violation.message.partition("column ")[2][:4]) for violation in found]
+    places = [(violation.place.line, violation.message.partition("column ")[2][:4]) for violation in violations]
     assert places == [(2, "`zz`"), (4, "`yy`")]
 
 
@@ -108,12 +112,12 @@ def test_a_column_that_is_missing_without_any_table_is_named_once(query: str, tm
 
 
 def test_a_model_due_more_often_than_what_it_reads_is_told_at_its_cron(tmp_path: Path) -> None:
-    found = run_lint(tmp_path, "CronIntervalAlignment", "SELECT id FROM shop.a", "kind FULL,\n cron '@hourly'")
+    violations = run_lint(tmp_path, "CronIntervalAlignment", "SELECT id FROM shop.a", "kind FULL,\n cron '@hourly'")
 
-    assert [each.message for each in found] == [
+    assert [violation.message for violation in violations] == [
         "`shop.a`, which it reads, is due less often (`@daily`) than it (`@hourly`)."
     ]
-    assert found[0].place.line == 2
+    assert violations[0].place.line == 2
 
 
 def test_every_rule_has_its_check_and_each_check_is_a_rule() -> None:
@@ -121,7 +125,7 @@ def test_every_rule_has_its_check_and_each_check_is_a_rule() -> None:
 
 
 def test_all_are_those_that_sqlmesh_has_and_a_model_may_ignore_some_or_all(tmp_path: Path) -> None:
-    every = {each.rule for each in run_lint(tmp_path, "ALL", "SELECT * FROM raw.t")}
+    every = {violation.rule for violation in run_lint(tmp_path, "ALL", "SELECT * FROM raw.t")}
     some = run_lint(
         tmp_path, "ALL", "SELECT * FROM raw.t", "kind FULL, ignored_rules ['NoSelectStar', nomissingaudits]"
     )
@@ -129,7 +133,7 @@ def test_all_are_those_that_sqlmesh_has_and_a_model_may_ignore_some_or_all(tmp_p
 
     assert every >= {"noselectstar", "invalidselectstarexpansion", "nomissingaudits", "nomissingexternalmodels"}
     assert "nomissingowner" not in every
-    assert every - {each.rule for each in some} == {"noselectstar", "nomissingaudits"}
+    assert every - {violation.rule for violation in some} == {"noselectstar", "nomissingaudits"}
     assert none == ()
 
 
@@ -143,9 +147,9 @@ def test_no_query_of_the_case_book_which_all_run_on_spark_is_told_to_be_wrong() 
     told, seen = [], set[str]()
     for case in cases()[::8]:
         linted = LintedProject(SimpleNamespace(models=case.after, tests=()))  # type: ignore[arg-type]  # no more is looked at
-        fresh = [each for each in case.after.values() if each.sql not in seen]
-        told += [found for each in fresh for rule in SURE for found in CHECKS[rule](linted, each)]
-        seen |= {each.sql for each in fresh}
+        fresh = [model for model in case.after.values() if model.sql not in seen]
+        told += [violation for model in fresh for rule in SURE for violation in CHECKS[rule](linted, model)]
+        seen |= {model.sql for model in fresh}
 
     assert len(seen) > 100
     assert told == []
@@ -174,10 +178,12 @@ def test_a_table_called_almost_like_a_model_warns_without_a_linter(tmp_path: Pat
         "models/a.sql": f"MODEL (name mart.a);\nSELECT id\nFROM {read}",
     }
 
-    found = lint(load_project(project_of(tmp_path, files), NOW))
+    violations = lint(load_project(project_of(tmp_path, files), NOW))
 
     message = f"`{read}` is neither a model nor declared in external_models.yaml. Did you mean `{near}`?"
-    assert [(each.message, each.place.line, each.blocking) for each in found] == ([(message, 3, False)] if near else [])
+    assert [(violation.message, violation.place.line, violation.blocking) for violation in violations] == (
+        [(message, 3, False)] if near else []
+    )
 
 
 def test_the_nearest_of_several_models_is_named_and_never_the_reader_itself(tmp_path: Path) -> None:

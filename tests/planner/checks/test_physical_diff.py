@@ -24,7 +24,7 @@ PLANS = st.builds(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "found"),
+    ("old", "new", "changes"),
     [
         ("pruned", "unpruned", [(Cost.PRUNING, 0, 1, ("shop.orders",), ("day",))]),
         ("join", "cross", [(Cost.CARTESIAN_PRODUCT, 0, 1, ("shop.items", "shop.orders"))]),
@@ -35,8 +35,8 @@ PLANS = st.builds(
         ("range", "cross", [(Cost.CARTESIAN_PRODUCT, 0, 1, ("shop.items", "shop.orders"))]),
     ],
 )  # fmt: skip
-def test_what_an_edit_makes_expensive_is_reported(old: str, new: str, found: list[tuple[Any, ...]]) -> None:
-    assert compare_plans(plan(old), plan(new)) == tuple(PhysicalChange(*each) for each in found)
+def test_what_an_edit_makes_expensive_is_reported(old: str, new: str, changes: list[tuple[Any, ...]]) -> None:
+    assert compare_plans(plan(old), plan(new)) == tuple(PhysicalChange(*change) for change in changes)
 
 
 def test_a_table_that_is_read_once_more_and_whole_is_reported_but_not_one_that_was_never_pruned() -> None:
@@ -54,7 +54,7 @@ def test_good_news_stands_alone() -> None:
     """Fewer shuffles are none beside a new cartesian product."""
     both = PhysicalPlan(cartesian=(("a", "b"),))
 
-    assert [each.cost for each in compare_plans(plan("sorted"), both)] == [Cost.CARTESIAN_PRODUCT]
+    assert [change.cost for change in compare_plans(plan("sorted"), both)] == [Cost.CARTESIAN_PRODUCT]
     (better,) = compare_plans(plan("unpruned"), plan("pruned"))
     assert (better.cost, better.is_worse, better.before, better.after) == (Cost.PRUNING, False, 1, 0)
 
@@ -82,6 +82,8 @@ def test_only_how_often_counts_and_turned_round_bad_is_good(
 
     assert compare_plans(new, mixed) == ()
     assert compare_plans(old, mixed) == compare_plans(old, new)
-    assert {each.is_worse for each in compare_plans(old, new)} in ({True}, {False}, set())
-    if not any(each.is_worse for each in compare_plans(old, new)):
-        assert [each.cost for each in compare_plans(old, new)] == [each.cost for each in compare_plans(new, old)]
+    assert {change.is_worse for change in compare_plans(old, new)} in ({True}, {False}, set())
+    if not any(change.is_worse for change in compare_plans(old, new)):
+        assert [change.cost for change in compare_plans(old, new)] == [
+            change.cost for change in compare_plans(new, old)
+        ]

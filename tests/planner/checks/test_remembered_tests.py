@@ -147,8 +147,8 @@ def test_at_a_given_time_the_current_date_is_no_clock(tmp_path: Path) -> None:
 
 
 def test_a_function_in_a_query_of_the_test_counts(tmp_path: Path) -> None:
-    given = FILES["tests/t.yaml"].replace("{format: csv, path: rows.csv}", "{query: 'SELECT 1 AS id, RAND() AS price'}")
-    project = load_project(project_of(tmp_path, {**FILES, "tests/t.yaml": given}), NOW)
+    text = FILES["tests/t.yaml"].replace("{format: csv, path: rows.csv}", "{query: 'SELECT 1 AS id, RAND() AS price'}")
+    project = load_project(project_of(tmp_path, {**FILES, "tests/t.yaml": text}), NOW)
 
     assert not TestDigests(project, Connection()).is_repeatable(project.tests[0])
 

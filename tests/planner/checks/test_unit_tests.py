@@ -34,8 +34,8 @@ def results(engine: Engine, root: Path, test: str, **models: str) -> tuple[TestR
     return run_unit_tests(engine, project, project.tests)
 
 
-def only(found: tuple[TestResult, ...]) -> TestResult:
-    (result,) = found
+def only(outcomes: tuple[TestResult, ...]) -> TestResult:
+    (result,) = outcomes
     return result
 
 
@@ -145,9 +145,9 @@ SELECT a, date_format(now(), 'y') AS y FROM n"""
   vars: {execution_time: '2021-01-01 12:00:00'}
 """
 
-    found = results(engine, tmp_path, f"test_t:\n  model: shop.a{body}", a=f"MODEL (name shop.a, kind FULL);{query}")
+    outcomes = results(engine, tmp_path, f"test_t:\n  model: shop.a{body}", a=f"MODEL (name shop.a, kind FULL);{query}")
 
-    assert only(found).message == ""
+    assert only(outcomes).message == ""
 
 
 @pytest.mark.parametrize(
@@ -276,11 +276,11 @@ ROWS = st.lists(st.fixed_dictionaries({kind: st.none() | cells for kind, cells i
 @given(ROWS)
 def test_rows_come_back_from_spark_as_they_went_in(engine: Engine, rows: list[dict[str, object]]) -> None:
     types = {f"c{index}": kind for index, kind in enumerate(CELLS)}
-    given = [{name: row[kind] for name, kind in types.items()} for row in rows]
+    inputs = [{name: row[kind] for name, kind in types.items()} for row in rows]
 
-    back = engine.fetch(render_rows(types, given))
+    back = engine.fetch(render_rows(types, inputs))
 
-    assert compare_rows(Rows(tuple(types), tuple(tuple(row.values()) for row in given)), back, types, False) == ()
+    assert compare_rows(Rows(tuple(types), tuple(tuple(row.values()) for row in inputs)), back, types, False) == ()
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.integers(0, 3))), st.randoms())

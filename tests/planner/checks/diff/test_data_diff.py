@@ -68,9 +68,9 @@ def test_a_key_is_the_grain_or_the_unique_key_as_far_as_both_tables_have_it() ->
 
 
 def test_a_column_may_hold_nulls_where_no_blocking_audit_forbids_it() -> None:
-    guards, warns = (AuditCall("not_null", (("columns", "(a, b)"),), blocking=each) for each in (None, False))
+    guards, warns = (AuditCall("not_null", (("columns", "(a, b)"),), blocking=blocking) for blocking in (None, False))
 
-    assert [(each.column, each.nullable) for each in nullability(model(guards), model(warns))] == [
+    assert [(column.column, column.nullable) for column in nullability(model(guards), model(warns))] == [
         ("a", True), ("b", True),
     ]  # fmt: skip
     assert nullability(model(guards), model(guards)) == ()

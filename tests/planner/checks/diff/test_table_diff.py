@@ -167,10 +167,10 @@ def test_columns_are_renamed_left_out_rounded_and_restricted(engine: Engine) -> 
     second = (
         "SELECT id AS k, CAST(id AS DOUBLE) AS p, IF(id = 4, 'b', 'a') AS new, 2 AS noise, '1' AS come FROM RANGE(5)"
     )
-    given = {"on": ("k",), "renamed": (("old", "new"),), "skip": frozenset({"noise"})}
+    options = {"on": ("k",), "renamed": (("old", "new"),), "skip": frozenset({"noise"})}
 
-    whole = compare(engine, first, second, decimals=1, **given)
-    strict = compare(engine, first, second, decimals=2, where="new = 'a' AND k < 3", samples=2, **given)
+    whole = compare(engine, first, second, decimals=1, **options)
+    strict = compare(engine, first, second, decimals=2, where="new = 'a' AND k < 3", samples=2, **options)
 
     assert (whole.schema.added, whole.schema.removed) == ((("come", "string"),), (("gone", "int"),))
     assert dict(whole.rows.columns) == {"p": 0, "new": 1}
@@ -210,16 +210,16 @@ def test_a_column_that_is_not_there_is_told(engine: Engine, options: dict[str, o
 def test_a_column_of_another_type_is_compared_as_a_type_that_holds_both(
     engine: Engine, old: str, new: str, changed: int
 ) -> None:
-    found = compare(engine, f"SELECT 1 AS k, {old} AS v", f"SELECT 1 AS k, {new} AS v", on=("k",))
+    diff = compare(engine, f"SELECT 1 AS k, {old} AS v", f"SELECT 1 AS k, {new} AS v", on=("k",))
 
-    assert (found.rows.changed, found.rows.columns, found.schema.uncompared) == (changed, (("v", changed),), ())
-    assert not found.same
+    assert (diff.rows.changed, diff.rows.columns, diff.schema.uncompared) == (changed, (("v", changed),), ())
+    assert not diff.same
 
 
 def test_a_column_whose_types_have_nothing_in_common_is_said_not_to_be_compared(engine: Engine) -> None:
-    found = compare(engine, "SELECT 1 AS k, 1 AS v", "SELECT 1 AS k, DATE'2026-01-01' AS v", on=("k",))
+    diff = compare(engine, "SELECT 1 AS k, 1 AS v", "SELECT 1 AS k, DATE'2026-01-01' AS v", on=("k",))
 
-    assert (found.rows.changed, found.rows.columns, found.schema.uncompared) == (0, (), ("v",))
+    assert (diff.rows.changed, diff.rows.columns, diff.schema.uncompared) == (0, (), ("v",))
 
 
 def test_schemas_and_environments_are_compared_by_name() -> None:
