@@ -61,9 +61,9 @@ def test_a_process_that_left_the_group_is_not_waited_for(tmp_path: Path) -> None
     with pytest.raises(ProjectError, match=r"Exception: left \d+ behind") as told:
         load_project(project_of(tmp_path, {"macros/m.py": f"{text}raise Exception(f'left {{pid}} behind')\n"}), NOW)
 
-    found = re.search(r"left (\d+) behind", str(told.value))
-    assert found
-    os.kill(int(found[1]), signal.SIGKILL)  # ProcessLookupError had it been waited for
+    match = re.search(r"left (\d+) behind", str(told.value))
+    assert match
+    os.kill(int(match[1]), signal.SIGKILL)  # ProcessLookupError had it been waited for
 
 
 def test_what_is_printed_without_an_end_is_not_held(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

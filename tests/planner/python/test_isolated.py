@@ -91,9 +91,9 @@ def test_nothing_of_it_outlives_the_planner(tmp_path: Path) -> None:
         assert planner.stderr
         held = [os.pidfd_open(int(planner.stderr.readline().split()[1])) for _ in range(2)]
         planner.kill()
-    ended = [select.select([each], [], [], 60)[0] == [each] for each in held]
-    for each in held:
-        os.close(each)
+    ended = [select.select([pidfd], [], [], 60)[0] == [pidfd] for pidfd in held]
+    for descriptor in held:
+        os.close(descriptor)
 
     assert ended == [True, True]
 

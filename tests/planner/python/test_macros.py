@@ -119,9 +119,11 @@ HERE = Place("models/a.sql", 7)
 def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProjectCode]:
     os.environ["MERGEPLAN_STATE_URL"] = "postgresql://ann:hunter2@db/plans"
     os.environ["GITHUB_TOKEN"] = "hunter2"  # noqa: S105  # nobody's
-    found = load_project(project_of(tmp_path_factory.mktemp("macros"), FILES), datetime(2026, 1, 6, tzinfo=UTC)).code
-    yield found
-    found.close()
+    project_code = load_project(
+        project_of(tmp_path_factory.mktemp("macros"), FILES), datetime(2026, 1, 6, tzinfo=UTC)
+    ).code
+    yield project_code
+    project_code.close()
     del os.environ["MERGEPLAN_STATE_URL"], os.environ["GITHUB_TOKEN"]
 
 
@@ -257,11 +259,11 @@ def test_a_child_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
 def test_macros_may_stand_in_the_file_of_the_package(tmp_path: Path) -> None:
     macro = "from sqlmesh import macro\n\n@macro()\ndef one(evaluator):\n    return 1\n"
     model = "MODEL (name shop.a, kind FULL);\nSELECT @one() AS one"
-    found = load_project(
+    project = load_project(
         project_of(tmp_path, {"macros/__init__.py": macro, "models/a.sql": model}), datetime(2026, 1, 6, tzinfo=UTC)
     )
 
-    assert found.models["shop.a"].sql == "SELECT 1 AS one"
+    assert project.models["shop.a"].sql == "SELECT 1 AS one"
 
 
 def test_a_macro_can_write_the_dates_of_a_run(tmp_path: Path) -> None:
@@ -272,11 +274,11 @@ def within(evaluator, column):
     return column.between(evaluator.locals["start_ds"], evaluator.locals["end_ds"])
 """
     model = "MODEL (name shop.a, kind FULL);\nSELECT x FROM shop.b WHERE @within(x)"
-    found = load_project(
+    project = load_project(
         project_of(tmp_path, {"macros/m.py": macro, "models/a.sql": model}), datetime(2026, 1, 6, tzinfo=UTC)
     )
 
-    assert found.models["shop.a"].sql == "SELECT x FROM shop.b WHERE x BETWEEN @start_ds AND @end_ds"
+    assert project.models["shop.a"].sql == "SELECT x FROM shop.b WHERE x BETWEEN @start_ds AND @end_ds"
 
 
 def test_a_project_without_python_starts_nothing(tmp_path: Path) -> None:

@@ -296,8 +296,8 @@ def test_python_models_are_computed_and_tested_like_others(tmp_path: Path, engin
 )
 def test_code_that_fails_is_told_at_its_line(body: str, told: str, tmp_path: Path) -> None:
     config = f"{FILES['config.yaml']}variables: {{threshold: 1}}\n"
-    given = {**model_file(body, f"{COLUMNS}, depends_on=['shop.items']"), "config.yaml": config}
-    project = project_with(tmp_path, given)
+    files = {**model_file(body, f"{COLUMNS}, depends_on=['shop.items']"), "config.yaml": config}
+    project = project_with(tmp_path, files)
 
     with pytest.raises(MergeplanError) as error:
         run(project)

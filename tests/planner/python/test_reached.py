@@ -223,7 +223,7 @@ def test_a_name_is_followed_through_the_package_that_passes_it_on() -> None:
     }
     edited = {**files, "lib/places.py": "def near():\n    return 2\n\ndef far():\n    return 1\n"}
     elsewhere = {**files, "lib/places.py": "def near():\n    return 1\n\ndef far():\n    return 2\n"}
-    digests = [trace_code(each, "models/a.py", "execute").digest for each in (files, edited, elsewhere)]
+    digests = [trace_code(sources, "models/a.py", "execute").digest for sources in (files, edited, elsewhere)]
 
     assert digests[0] != digests[1]
     assert digests[0] == digests[2]
@@ -243,11 +243,11 @@ def test_tables_are_found_wherever_the_code_names_them() -> None:
         "helpers.py": "def read(context):\n    return context.resolve_table('Shop.Items')\n",
     }
 
-    found = trace_code(files, "models/a.py", "execute")
+    trace = trace_code(files, "models/a.py", "execute")
 
-    assert found.tables == {"shop.items"}
-    assert [str(place) for place in found.unclear] == ["models/a.py:5"]
-    assert found.files == {"models/a.py", "helpers.py"}
+    assert trace.tables == {"shop.items"}
+    assert [str(place) for place in trace.unclear] == ["models/a.py:5"]
+    assert trace.files == {"models/a.py", "helpers.py"}
 
 
 def test_a_table_may_be_named_by_a_constant_of_the_module() -> None:

@@ -37,9 +37,9 @@ def test_past_a_hole_nothing_counts_of_what_a_table_holds(first: str, whole_up_t
 
 def parse_properties(properties: str) -> Model:
     text = f"MODEL (name s.m, kind FULL, {properties});\nSELECT 1 AS x"
-    found, _ = parse_model(text, "models/m.sql", Defaults(NOW))
-    assert found is not None
-    return found
+    parsed, _ = parse_model(text, "models/m.sql", Defaults(NOW))
+    assert parsed is not None
+    return parsed
 
 
 def ran(window: Window | None = None, models: dict[str, Model] = SHOP, **asked: object) -> dict[str, Timeline]:
@@ -58,22 +58,24 @@ def test_only_what_is_chosen_runs_and_never_past_what_it_reads() -> None:
 def test_what_is_not_ready_waits_and_so_does_what_reads_it() -> None:
     until = (Interval(day("2026-01-01"), day("2026-01-12")),)
 
-    found = ran(ready=lambda each, time: intersect_intervals(time, until) if each.name == "s.days" else time)
+    intervals = ran(
+        ready=lambda definition, time: intersect_intervals(time, until) if definition.name == "s.days" else time
+    )
 
-    assert found["s.days"] == (Interval(day("2026-01-10"), day("2026-01-12")),)
-    assert found["s.total"][0].end == day("2026-01-12")
-    assert found["s.apart"][0].end == day("2026-01-13")
+    assert intervals["s.days"] == (Interval(day("2026-01-10"), day("2026-01-12")),)
+    assert intervals["s.total"][0].end == day("2026-01-12")
+    assert intervals["s.apart"][0].end == day("2026-01-13")
 
 
 def test_what_reads_a_table_that_is_not_ready_goes_no_further_than_it() -> None:
     prod, loaded = promote(SHOP)
 
-    found = build_run(
-        prod, loaded, Window(LATER), prod, ready=lambda each, time: () if each.name == "s.apart" else time
+    run = build_run(
+        prod, loaded, Window(LATER), prod, ready=lambda definition, time: () if definition.name == "s.apart" else time
     )
 
-    assert {change.name for change in found.changes} == {"s.days", "s.total"}
-    assert found.late == {"s.apart": (Interval(EPOCH, day("2026-01-13")),)}
+    assert {change.name for change in run.changes} == {"s.days", "s.total"}
+    assert run.late == {"s.apart": (Interval(EPOCH, day("2026-01-13")),)}
 
 
 def test_a_unit_that_is_not_over_waits_for_its_signals_too() -> None:
@@ -121,9 +123,9 @@ def test_a_unit_that_just_began_or_lies_past_the_end_is_no_part_to_compute() -> 
 def test_a_table_without_days_is_computed_whole_for_part_of_a_unit() -> None:
     models = {**SHOP, "s.apart": replace_settings(SHOP["s.apart"], {"allow_partials": True})}
 
-    found = ran(Window(NOW), models, only={"s.apart"})
+    intervals = ran(Window(NOW), models, only={"s.apart"})
 
-    assert found["s.apart"] == (Interval(EPOCH, day("2026-01-11")),)
+    assert intervals["s.apart"] == (Interval(EPOCH, day("2026-01-11")),)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,6 @@ def test_what_prod_showed_is_not_filled_from_a_preview_once_prod_has_moved_on() 
 
     run = build_run(dev, held, Window(LATER), moved)
 
-    tables = [each.snapshots["s.total"].table for each in (dev, prod, moved)]
+    tables = [environment.snapshots["s.total"].table for environment in (dev, prod, moved)]
     assert tables[0] == tables[1] != tables[2]
     assert {change.name for change in run.changes} == {"s.days", "s.apart"}

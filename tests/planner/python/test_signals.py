@@ -146,7 +146,7 @@ def test_days_that_are_not_ready_wait_for_the_next_apply(tmp_path: Path, engine:
         later = project_with(tmp_path, {**files, "models/daily.sql": DAILY.replace("01-03", "01-09")})
         plan_and_apply(later, engine, store).raise_failure()
 
-    assert [str(each.error) for each in failed] == [
+    assert [str(failure.error) for failure in failed] == [
         "models/daily.sql:5: shop.daily waits for `until`: 2026-01-04 - 2026-01-05 is not ready yet. Run again later."
     ]
     assert rows(engine, "SELECT id FROM shop.daily ORDER BY id") == [(1,), (2,), (3,)]

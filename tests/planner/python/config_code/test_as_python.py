@@ -95,8 +95,8 @@ def paper() -> Iterator[None]:
 def lists_for_tuples(value: object) -> object:
     """A value with lists in place of tuples, as YAML has them."""
     if isinstance(value, dict):
-        return {key: lists_for_tuples(each) for key, each in value.items()}
-    return [lists_for_tuples(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: lists_for_tuples(child) for key, child in value.items()}
+    return [lists_for_tuples(child) for child in value] if isinstance(value, list | tuple) else value
 
 
 @pytest.mark.prove

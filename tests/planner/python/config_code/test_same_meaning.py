@@ -78,19 +78,19 @@ class Writer:
         return written
 
     def make(self, value: dict[str, Any], at: tuple[str, ...], name: str) -> str:
-        given = {key: each for key, each in value.items() if (name, key) != ("Spark", "type")}
-        return f"{name}({', '.join(f'{key}={self.write(each, (*at, key))}' for key, each in given.items())})"
+        arguments = {key: part for key, part in value.items() if (name, key) != ("Spark", "type")}
+        return f"{name}({', '.join(f'{key}={self.write(part, (*at, key))}' for key, part in arguments.items())})"
 
     def plain(self, value: Any, at: tuple[str, ...]) -> str:
         if isinstance(value, dict):
-            return self.mapping({key: self.write(each, (*at, key)) for key, each in value.items()})
+            return self.mapping({key: self.write(child, (*at, key)) for key, child in value.items()})
         if isinstance(value, list):
-            inner = "".join(f"{self.write(each, (*at, '-'))}, " for each in value)
+            inner = "".join(f"{self.write(element, (*at, '-'))}, " for element in value)
             return self.random.choice(["[{}]", "({})", "list([{}])", "[*({})]", "[{}] + []"]).format(inner)
         return self.scalar(value) if isinstance(value, str) else repr(value)
 
     def mapping(self, written: dict[str, str]) -> str:
-        inner = ", ".join(f"{key!r}: {each}" for key, each in written.items())
+        inner = ", ".join(f"{key!r}: {code}" for key, code in written.items())
         ways = ["{{{}}}", "dict({{{}}})", "{{**{{{}}}}}", "{{}} | {{{}}}", "{{{}}}.copy()"]
         return self.random.choice(ways).format(inner)
 
@@ -111,7 +111,7 @@ def as_yaml(config: dict[str, Any]) -> str:
 def test_python_and_yaml_mean_the_same(config: dict[str, Any], random: Random) -> None:
     code, text = run_here(Writer(random).text(config), ENVIRONMENT), Source("config.yaml", as_yaml(config))
 
-    one, two = (read_source(each, ENVIRONMENT) for each in (code, text))
+    one, two = (read_source(source, ENVIRONMENT) for source in (code, text))
 
     assert one.value == two.value
     assert read_config(one) == read_config(two)

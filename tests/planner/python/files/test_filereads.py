@@ -233,7 +233,7 @@ def test_a_file_is_found_by_each_end_of_its_path_its_folders_its_kind_and_its_pa
     paths: set[str], texts: set[str]
 ) -> None:
     """The law that the index is held to, file by file."""
-    found = FileReads(set(texts), opens=True).select_files(FileNames(paths))
+    matches = FileReads(set(texts), opens=True).select_files(FileNames(paths))
 
     for path in paths:
         parts = path.split("/")
@@ -242,4 +242,4 @@ def test_a_file_is_found_by_each_end_of_its_path_its_folders_its_kind_and_its_pa
         for text in {text.strip() for text in texts} - {""}:
             kind = text.startswith(".") and text.count(".") == 1 and path.endswith(text)
             if text in ends | above or kind or any(fnmatchcase(end, text) for end in ends):
-                assert path in found
+                assert path in matches
