@@ -67,8 +67,8 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
     mergeplan app_manifest --webhook-url https://bot.example/webhook
     mergeplan app_manifest --webhook-url https://bot.example/webhook --organization acme
     """
+    shown = build_manifest(options["name"], webhook_url, "http://127.0.0.1/callback", public=options["public"])
     if show:
-        shown = build_manifest(options["name"], webhook_url, "http://127.0.0.1/callback", public=options["public"])
         click.echo(json.dumps(shown, indent=2))
         return 0
     settings = load_settings()

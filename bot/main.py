@@ -9,6 +9,7 @@ BOT_VERBS = {
     "replay": ("mergeplan.bot.cli:replay", "Say what the bot would do with a stored webhook, or send it again."),
     "sandbox": ("mergeplan.bot.cli:sandbox", "Run a GitHub on this machine, to try the bot out."),
     "schema": ("mergeplan.bot.schema:schema", VERBS["schema"][1]),  # with the keys of `cicd_bot`
+    "lint": ("mergeplan.bot.lint:lint", VERBS["lint"][1]),  # with the bot's reading of `cicd_bot`
     "doctor": ("mergeplan.bot.doctor:doctor", "Check Java, Spark, the catalog, the state, isolation and GitHub."),
     "demo": ("mergeplan.bot.cli:demo", "Take a pull request from plan to prod on this machine."),
 }

@@ -73,7 +73,7 @@ def check_repository(name: str) -> str:
     'acme/core'
     """
     if not re.fullmatch(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+", name):
-        raise ValueError("it is a repository as owner/name")
+        raise ValueError("must be a repository as `owner/name`")
     return name.lower()
 
 

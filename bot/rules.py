@@ -5,7 +5,7 @@ rules that the bot reads follow from it. A value is stored as it counts: two spe
 """
 
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
@@ -22,7 +22,10 @@ from mergeplan.bot.records import ProdRecord
 from mergeplan.planner.contract.base import Detail
 from mergeplan.planner.data_field import describe
 from mergeplan.planner.errors import ProjectError, RequestError
+from mergeplan.planner.parsing.sql.dates import parse_instant
+from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.snapshot.environment import parse_environment_name
+from mergeplan.planner.wording import validation_text
 
 MergeMethod = Literal["merge", "squash", "rebase"]
 
@@ -105,9 +108,10 @@ class BotConfig(BaseModel):
     skip_pr_backfill: Annotated[bool | None, AfterValidator(bool)] = describe(
         None, "Whether new tables stay empty in a pull request's environment."
     )
-    default_pr_start: Annotated[date | str | None, AfterValidator(lambda day: str(day or ""))] = describe(
-        None, "The first day that a pull request's environment computes; all of history otherwise."
-    )
+    default_pr_start: Annotated[
+        date | str | None,
+        AfterValidator(lambda day: str(day) if day and parse_instant(str(day), datetime.now(UTC)) else ""),
+    ] = describe(None, "The first day that a pull request's environment computes; all of history otherwise.")
     invalidate_environment_after_deploy: bool = describe(
         True, "Whether a pull request's environment is dropped after the merge."
     )
@@ -232,6 +236,6 @@ def _wrong_key(section: CicdSection, error: ValidationError) -> ProjectError:
     first = error.errors(include_input=False, include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     unknown = first["type"] == "extra_forbidden"
-    wrong = "is not a key that mergeplan knows" if unknown else f"is wrong: {first['msg']}"
-    hint = f"Known keys: {', '.join(sorted(BotConfig.model_fields))}."
-    return ProjectError(f"`cicd_bot.{key}` {wrong}.", place=section.place(key), hint=hint)
+    wrong = "is not a key that mergeplan knows" if unknown else f"is wrong: {validation_text(first)}"
+    hint = did_you_mean(key, BotConfig.model_fields) if unknown and len(first["loc"]) == 1 else ""
+    return ProjectError(f"`{f'cicd_bot.{key}'.rstrip('.')}` {wrong}.", place=section.place(key), hint=hint)

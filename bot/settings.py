@@ -14,10 +14,11 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from mergeplan.bot.fetching.origins import address_secrets, check_hosts
-from mergeplan.bot.projects import read_folders
+from mergeplan.bot.projects import check_repository, read_folders
 from mergeplan.bot.secret_files import check_secret_files
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import ADDRESSES, FOLDERS, SPARK, spark_access_of
+from mergeplan.planner.wording import validation_text
 
 TOKEN = re.compile(r"\b(?:gh[pousr]\\?_(?:[A-Za-z0-9-]|\\?_){16,}|github\\?_pat\\?_(?:[A-Za-z0-9]|\\?_){20,})")
 SECRET_MIN = 4  # characters
@@ -78,6 +79,20 @@ class Settings(BaseSettings):
     @classmethod
     def _check_folders(cls, value: str) -> str:
         read_folders(value)
+        return value
+
+    @field_validator("repositories")
+    @classmethod
+    def _check_repositories(cls, value: str) -> str:
+        for name in filter(None, map(str.strip, value.split(","))):
+            check_repository(name)
+        return value
+
+    @field_validator("github_api_url")
+    @classmethod
+    def _check_api_url(cls, value: str) -> str:
+        if value and not re.match(r"https?://[^/]", value):
+            raise ValueError("must be an address such as `https://github.example.com/api/v3`")
         return value
 
     @model_validator(mode="after")
@@ -207,7 +222,7 @@ def load_settings(overrides: Mapping[str, Any] | None = None) -> Settings:
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         name = "_".join(str(part) for part in first["loc"][:1]).upper() or "GITHUB_PRIVATE_KEY_PATH"
-        raise RequestError(f"MERGEPLAN_{name} is not usable: {first['msg']}.") from None
+        raise RequestError(f"MERGEPLAN_{name} is not usable: {validation_text(first)}.") from None
     except SettingsError as error:  # it names the field, and never the value
         name = next((field for field in Settings.model_fields if f'"{field}"' in str(error)), "").upper()
         raise RequestError(

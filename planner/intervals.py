@@ -137,6 +137,9 @@ def _find_longest(cron: Cron, *, from_unit: bool) -> timedelta:
     return max(later - (cron.cut(earlier) if from_unit else earlier) for earlier, later in pairwise(ticks[1:]))
 
 
+CRON_HINT = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
+
+
 def cron_error(text: str) -> str | None:
     """Return why a cron expression is invalid, or None if it is valid."""
     try:

@@ -1,6 +1,14 @@
 """Texts of numbers, sizes, durations and lists: the same on the terminal, in a notebook and on a pull request."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+PLAIN_WORDS = {
+    "Input should be": "must be", "a valid integer": "a whole number", "a valid boolean": "`true` or `false`",
+    "a valid number": "a number", "a valid string": "a text", "a valid (tuple|list)": "a list",
+    "a valid dictionary( or instance of .*)?": "a mapping of `key: value` lines",
+}  # fmt: skip
 
 
 def count_noun(number: int, noun: str, plural: str = "") -> str:
@@ -52,6 +60,14 @@ def lateness_text(warn_after: float, error_after: float) -> str:
     """Return a text such as `6 hours (warning), 1 day` for ages in seconds; 0 is none."""
     warn = f"{age_text(warn_after)} (warning)" if warn_after else ""
     return ", ".join(filter(None, (warn, age_text(error_after) if error_after else "")))
+
+
+def validation_text(error: Mapping[str, Any]) -> str:
+    """Return the reason of a validation error, such as `must be a whole number`."""
+    text = str(error["msg"]).removeprefix("Value error, ").partition(", unable to")[0]
+    for words, plain in PLAIN_WORDS.items():
+        text = re.sub(words, plain, text)
+    return text.rstrip(".")
 
 
 def printable_text(text: str) -> str:

@@ -109,6 +109,8 @@ class WorkTree:
             if any(part in ("", ".", "..") or part.lower() == ".git" for part in path.split("/")):
                 raise BadCommit("The commit holds a path that no file may have.", path)
             if entry.mode == SUBMODULE:
+                if f"{path}/".startswith("models/"):  # its models would count as removed
+                    raise BadCommit("A submodule cannot hold models: commit their files to this repository.", path)
                 (self.place / path).mkdir(parents=True, exist_ok=True)
                 self._notes[path] = _Note(entry, ())
         made = {""}

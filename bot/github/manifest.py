@@ -27,8 +27,9 @@ class Registered:
 
 def build_manifest(name: str, webhook_url: str, redirect_url: str, *, public: bool = False) -> dict[str, Any]:
     hook = urlsplit(webhook_url)
-    if hook.scheme not in WEB or not hook.hostname:
-        raise RequestError("The webhook's address is none.", hint="For example `https://bot.example/webhook`.")
+    if hook.scheme not in WEB or not hook.hostname or not hook.path.endswith("/webhook"):
+        hint = "The service answers there: for example `https://bot.example/webhook`."
+        raise RequestError("The webhook's address is none that ends with `/webhook`.", hint=hint)
     return {
         "name": name,
         "url": f"{hook.scheme}://{hook.netloc}",

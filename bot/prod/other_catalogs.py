@@ -31,7 +31,8 @@ def load_other_catalogs(path: Path | None) -> tuple[OtherCatalog, ...]:
         place = error.place.line if error.place else 0
         raise RequestError(f"MERGEPLAN_OTHER_CATALOGS is not usable: line {place}: {error.message}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise RequestError(f"MERGEPLAN_OTHER_CATALOGS cannot be read: {type(error).__name__}.") from None
+        reason = getattr(error, "strerror", "it is not UTF-8 text")
+        raise RequestError(f"MERGEPLAN_OTHER_CATALOGS cannot be read: {reason}.") from None
 
 
 class OtherCatalogs:

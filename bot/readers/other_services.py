@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, 
 
 from mergeplan.bot.projects import check_repository
 from mergeplan.planner.parsing.sql.yaml_documents import read_document
+from mergeplan.planner.wording import validation_text
 
 MARK = "="  # before the name in a key: no repository's name has it
 CATALOGS_MAX = 200
@@ -51,7 +52,7 @@ def read_other_catalogs(path: str, text: str) -> tuple[OtherCatalog, ...]:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise document.error(first["loc"], f"`{where}` is wrong: {first['msg']}.") from None
+        raise document.error(first["loc"], f"`{where}` is wrong: {validation_text(first)}.") from None
     if len({catalog.key for catalog in catalogs}) < len(catalogs):
         raise document.error((), "The file names a project twice.")
     return catalogs

@@ -71,29 +71,31 @@ class Frontiers:
 
     A day computed from a parent that lacks it would stay empty for ever. A parent that holds all that its own cron asks
     for sets no bound, unless it is filled by time, as often as the reader, and only later: its next tick brings that
-    day. A reader that is computed as a whole takes such a day in at its own next tick.
+    day. A reader that is computed as a whole waits for it too, and holds up none that runs more often.
     """
 
     graph: Graph
     window: Window
     ends: dict[str, datetime | None] = field(default_factory=dict)  # None: as far as the readers like
     filled: dict[str, frozenset[tuple[Cron, datetime]]] = field(default_factory=dict)  # tables by time that are read
+    waits: set[tuple[str, datetime]] = field(default_factory=set)  # up to where tables that are written whole wait
 
     def find_bound(self, name: str) -> datetime | None:
         # Its readers may be filled as far as itself, unless its own end is recorded.
         parents, model = self.graph.parents[name], self.graph.models[name]
         self.ends[name] = earliest_moment(self.ends[parent] for parent in parents)
         self.filled[name] = frozenset[tuple[Cron, datetime]]().union(*(self.filled[parent] for parent in parents))
-        if not model.kind.is_incremental:
-            return self.ends[name]
         due = self.window.due(model)
         behind = ((cron, end) for cron, end in self.filled[name] if end < due and cron != model.cron)
-        later_ends = (end for cron, end in behind if cron.longest_gap <= model.cron.longest_gap)
+        later_ends = [end for cron, end in behind if cron.longest_gap <= model.cron.longest_gap]
+        if not model.kind.is_incremental:
+            self.waits |= {(name, end) for end in later_ends}
         return earliest_moment((self.ends[name], *later_ends))
 
     def record_end(self, name: str, end: datetime) -> None:
         model = self.graph.models[name]
-        self.ends[name] = end if end < self.window.due(model) else None
+        if (name, end) not in self.waits:
+            self.ends[name] = end if end < self.window.due(model) else None
         if model.kind.is_by_time:
             self.filled[name] = frozenset({(model.cron, end)})
 

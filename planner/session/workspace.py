@@ -270,7 +270,8 @@ class Workspace:
         """Return an environment; raise RequestError if it does not exist."""
         environment = self.store.environments.get(name)
         if not environment.exists:
-            raise RequestError(f"There is no environment `{name}`.", hint="`mergeplan environments` lists them.")
+            hint = f"`mergeplan plan {name}` makes it; `mergeplan environments` lists those that there are."
+            raise RequestError(f"There is no environment `{name}`.", hint=hint)
         return environment
 
     def _gateway_connection(self, gateway: str) -> Connection:

@@ -66,18 +66,22 @@ def test_a_link_in_the_tree_is_not_followed(bench: Bench, clone: Clone, tmp_path
     assert bench.conclusions(bench.head(number)) == GREEN
 
 
-def test_a_submodule_is_an_empty_folder(bench: Bench, clone: Clone) -> None:
-    """Nothing is fetched from where a pull request points."""
+@pytest.mark.parametrize(("folder", "is_planned"), [("other", True), ("models/other", False)])
+def test_a_submodule_is_an_empty_folder_and_none_of_models(
+    folder: str, is_planned: bool, bench: Bench, clone: Clone
+) -> None:
+    """Nothing is fetched from where a pull request points, and no model counts as removed for that."""
     commit = bench.github.head(SHOP)
-    clone.git("update-index", "--add", "--cacheinfo", f"160000,{commit},models/other")
-    (clone.folder / ".gitmodules").write_text('[submodule "other"]\n\tpath = models/other\n\turl = file:///etc\n')
+    clone.git("update-index", "--add", "--cacheinfo", f"160000,{commit},{folder}")
+    (clone.folder / ".gitmodules").write_text('[submodule "other"]\n\tpath = x\n\turl = file:///etc\n')
     (clone.folder / "models" / "orders.sql").write_text(COLUMN["models/orders.sql"])
     clone.git("add", ".gitmodules", "models/orders.sql")
     clone.git("commit", "--quiet", "--message", "A submodule")
     clone.git("push", "--quiet", "origin", "HEAD:refs/heads/change")
     number = propose_change(bench)
 
-    assert bench.conclusions(bench.head(number)) == GREEN
+    assert (bench.conclusions(bench.head(number)) == GREEN) is is_planned
+    assert ("A submodule cannot hold models" in bench.plan(number)) is not is_planned
 
 
 def test_a_head_with_nothing_in_common_with_the_base_is_told(bench: Bench, clone: Clone) -> None:

@@ -34,9 +34,18 @@ def test_a_wrong_variable_is_named_without_its_value(monkeypatch: pytest.MonkeyP
     """Behaviour 8: a value may be a secret."""
     monkeypatch.setenv("MERGEPLAN_PORT", "s3cret")
 
-    with pytest.raises(RequestError, match="MERGEPLAN_PORT") as caught:
+    with pytest.raises(RequestError, match=r"MERGEPLAN_PORT is not usable: must be a whole number\.$") as caught:
         load_settings()
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "value"), [("REPOSITORIES", "shop"), ("GITHUB_API_URL", "github.example.com")])
+def test_an_address_that_is_none_is_refused_at_start(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service began, and tried again and again."""
+    monkeypatch.setenv(f"MERGEPLAN_{name}", value)
+
+    with pytest.raises(RequestError, match=f"MERGEPLAN_{name} is not usable: "):
+        load_settings()
 
 
 def test_secrets_are_read_from_files_and_the_environment_goes_before(
@@ -179,6 +188,9 @@ def test_a_wrong_rule_of_a_config_py_is_named_with_its_line(old: str, new: str, 
     [
         ("cicd_bot:\n  pr_environment_name: a b\n", "cannot name an environment", 2),
         ("cicd_bot:\n  permissions:\n    rollback: god\n", "`cicd_bot.permissions.rollback` is wrong", 3),
+        ("cicd_bot:\n  type: github\n  default_pr_start: 1 mnth ago\n", "`1 mnth ago` is not a date", 3),
+        ("cicd_bot:\n  - type: github\n", "`cicd_bot` is wrong: must be a mapping", 1),
+        ("cicd_bot:\n  merge_method: merg\n", "is wrong: must be 'merge', 'squash' or 'rebase'.", 2),
         ("cicd_bot:\n  rules: [{approvers: [a b]}]\n", "a login, or a team", 2),
         ("cicd_bot:\n  rules: [{block: [braking]}]\n", "it is one of added, removed, breaking", 2),
         ("cicd_bot:\n  rules: [{freeze: [{cron: '0 16 * * 5'}]}]\n", "needs `hours`", 2),

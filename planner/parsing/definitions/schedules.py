@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mergeplan.planner.intervals import UNITS, Cron, cron_error, is_zone
+from mergeplan.planner.intervals import CRON_HINT, UNITS, Cron, cron_error, is_zone
 from mergeplan.planner.parsing.definitions.properties import Property, word
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
@@ -10,11 +10,10 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 def cron(prop: Property) -> Cron:
     """Return the cron of a property; raise ProjectError for an invalid expression."""
     if reason := cron_error(prop.text):
-        hint = "Use five fields like `0 6 * * *`, or @hourly, @daily, @weekly, @monthly."
         first, below, _ = prop.text.partition("\n")
         if below:
             raise prop.error(f"`cron {first}` goes on in the next line.", "Write a comma at the end of the line.")
-        raise prop.error(f"`{prop.text}` is not a cron expression ({reason.rstrip('.')}).", hint)
+        raise prop.error(f"`{prop.text}` is not a cron expression ({reason.rstrip('.')}).", CRON_HINT)
     return Cron(prop.text)
 
 

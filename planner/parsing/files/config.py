@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_origin
 from pydantic import BaseModel, ValidationError
 
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
-from mergeplan.planner.intervals import cron_error
+from mergeplan.planner.intervals import CRON_HINT, cron_error
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.audits.audits import audit_call
@@ -24,6 +24,7 @@ from mergeplan.planner.parsing.files.section import Section
 from mergeplan.planner.parsing.sql.dates import is_relative, parse_instant
 from mergeplan.planner.parsing.sql.tokens import did_you_mean, parse_dialect
 from mergeplan.planner.parsing.sql.yaml_documents import Document
+from mergeplan.planner.wording import validation_text
 
 M = TypeVar("M", bound=BaseModel)
 UNSPACED = re.compile(r"([A-Za-z_]\w*):(\S+)")
@@ -60,7 +61,8 @@ def read_defaults(
     model_defaults, at = config.model_defaults, ("model_defaults",)
     dialect = parse_dialect(model_defaults.dialect, document.place((*at, "dialect")))
     if reason := cron_error(model_defaults.cron):
-        raise document.error((*at, "cron"), f"`{model_defaults.cron}` is not a cron expression ({reason.rstrip('.')}).")
+        message = f"`{model_defaults.cron}` is not a cron expression ({reason.rstrip('.')})."
+        raise document.error((*at, "cron"), message, CRON_HINT)
     try:
         start = parse_instant(model_defaults.start, now) if model_defaults.start else None
     except ValueError as error:
@@ -158,7 +160,7 @@ def _error_sentence(
     if error["type"] in ("literal_error", "too_long") and key in INSTEAD:
         return path, f"`{key}: {_display_value(error['input'])}` is not supported.", INSTEAD[key]
     path = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in document.lines), path)
-    message = str(error["msg"]).removeprefix("Value error, ")
+    message = validation_text(error)
     return path, f"`{path[-1] if path else key}`: {message[:1].lower()}{message[1:]}.", ""
 
 

@@ -45,6 +45,6 @@ def test_a_wrong_file_stops_the_start_and_project_code_may_not_read_it(tmp_path:
     file.write_text(FINANCE.replace("https", "http"))
     with pytest.raises(RequestError, match="MERGEPLAN_OTHER_CATALOGS is not usable: line 2"):
         load_other_catalogs(file)
-    with pytest.raises(RequestError, match="MERGEPLAN_OTHER_CATALOGS cannot be read: FileNotFoundError"):
+    with pytest.raises(RequestError, match="MERGEPLAN_OTHER_CATALOGS cannot be read: No such file"):
         load_other_catalogs(tmp_path / "nothing.yaml")
     assert file.resolve() in Settings(other_catalogs=file).secret_paths()

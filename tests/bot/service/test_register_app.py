@@ -126,6 +126,12 @@ def test_a_key_is_never_written_over(registration: Registration) -> None:
         register_app(registration, 0, lambda address: None, 1)
 
 
+@pytest.mark.parametrize("address", ["bot.example/webhook", "https://bot.example"])
+def test_an_address_at_which_no_service_answers_is_refused_before_a_browser_opens(address: str) -> None:
+    with pytest.raises(RequestError, match="none that ends with `/webhook`"):
+        build_manifest("mergeplan", address, "http://127.0.0.1:1/callback")
+
+
 def test_a_code_is_good_once(sandbox: Sandbox) -> None:
     made = build_manifest("mergeplan", HOOK, "http://127.0.0.1:1/callback")
     answer = httpx.post(form_address(sandbox.url, "acme", "s"), data={"manifest": json.dumps(made)})
