@@ -75,3 +75,13 @@ def test_a_reader_with_settings_takes_an_embedded_query_as_it_is_written(setting
 
     changes = change_of(before, after)
     assert ("s.reader" in changes and changes["s.reader"].recomputed) == recomputed
+
+
+def test_a_temporary_view_takes_columns_by_their_place_for_its_query() -> None:
+    raw = replace(external("s.raw", ""), columns=(Column("id", "string"), Column("x", "string")))
+    view = Statement("CREATE TEMPORARY VIEW both AS", "SELECT * FROM s.part UNION ALL SELECT * FROM s.raw", "both")
+    reader = replace(model("s.reader", "SELECT id FROM both"), depends_on=("s.part", "s.raw"))
+    reader = replace(reader, statements=Statements((view,)))
+    plain, cut = (model("s.part", "SELECT id, x FROM s.raw", partitioned_by=by) for by in ((), ("id",)))
+
+    assert change_of(project(raw, plain, reader), project(raw, cut, reader))["s.reader"].recomputed
