@@ -24,6 +24,25 @@ def test_a_reader_is_computed_again_when_a_view_with_char_becomes_a_table(
     assert change_of(table, view)["s.reader"].recomputed == recomputed
 
 
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ("SELECT c FROM s.raw UNION ALL SELECT d FROM s.raw", "c"),
+        ("SELECT c FROM s.raw INTERSECT SELECT d FROM s.raw", "c"),
+        ("SELECT IF(d > '', STRUCT(c), STRUCT(c)).c FROM s.raw", "c"),
+        ("SELECT (SELECT STRUCT(c) FROM s.raw).c AS c FROM s.raw", "c"),
+        ("SELECT t.y FROM s.raw LATERAL VIEW INLINE(ARRAY(STRUCT(c))) t AS y", "y"),
+        ("SELECT t.y.c FROM s.raw LATERAL VIEW EXPLODE(ARRAY(STRUCT(c))) t AS y", "c"),
+    ],
+)
+def test_a_char_of_an_unknown_type_is_a_text_in_a_table(query: str, column: str) -> None:
+    raw = replace(external("s.raw", "c d"), columns=(Column("c", "char(5)"), Column("d", "string")))
+    reader = model("s.reader", f"SELECT COUNT(*) AS n FROM s.part WHERE {column} = 'ab'")
+    view, table = (project(raw, model("s.part", query, kind), reader) for kind in (Kind.VIEW, Kind.FULL))
+
+    assert change_of(view, table)["s.reader"].recomputed
+
+
 @pytest.mark.parametrize("top", ["s.part", "s.more"])
 @pytest.mark.parametrize(("setting", "recomputed"), [("spark.sql.ansi.enabled", True), ("", False)])
 def test_a_reader_with_settings_is_computed_again_when_an_embedded_query_becomes_a_view(
