@@ -130,7 +130,7 @@ def build_columns(
     names = tuple(stored_types) or None if followed.columns is None else followed.columns
     if names is None:
         return None
-    types = dict(followed.table.types) | {column.name: column.type for column in model.columns}
+    types = followed.table.certain_types | {column.name: column.type for column in model.columns}
     comments = {column.name: column.comment for column in model.columns} | dict(model.metadata.column_descriptions)
     return tuple(
         catalog.CatalogColumn(

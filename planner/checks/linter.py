@@ -175,7 +175,7 @@ def _is_applicable(linted_project: LintedProject, rule: str, name: str) -> bool:
 def _column_types(linted_project: LintedProject, name: str) -> list[tuple[str, str]] | None:
     """Return a model's columns with their types, '' for an unknown type; None if the columns are unknown."""
     table = linted_project.column_lineage[name].table
-    types = dict(table.types) | {column.name: column.type for column in linted_project.models[name].columns}
+    types = table.certain_types | {column.name: column.type for column in linted_project.models[name].columns}
     return (
         None if table.columns is None else [(column_name, types.get(column_name, "")) for column_name in table.columns]
     )

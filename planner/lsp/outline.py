@@ -70,7 +70,7 @@ def type_hints(view: ProjectView, path: str, text: str) -> Iterator[Hint]:
     if len(file.models) != 1:
         return
     model_name = file.models[0].name
-    types = dict(view.lineage[model_name].table.types)
+    types = view.lineage[model_name].table.certain_types
     for name in file.names.names:
         if name.defines == Owner(model_name) and (kind := types.get(name.name)):
             yield Hint(name.span.end, kind)

@@ -82,7 +82,7 @@ class ProjectView:
         if table not in self.graph.models:
             return {}
         declared = {column.name: column.type for column in self.project.models[table].columns}
-        return dict(self.lineage[table].table.types) | declared
+        return self.lineage[table].table.certain_types | declared
 
     def text(self, path: str) -> str | None:
         """Return the text of a file of the project: as it is open, or as its model was read."""

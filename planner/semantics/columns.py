@@ -145,10 +145,10 @@ def model_shape(model: Model, parents: Mapping[str, Parent], memory: ShapeMemory
     unresolved = shape.unresolved if by_rules else None
     obstacle = shape.obstacle if by_rules and not model.written.misread else ""
     text_shape = Shape(shape.known, text, shape.columns, reads=every, unresolved=unresolved)
-    text_shape = replace(text_shape, named=shape.named, obstacle=obstacle, source=shape.source)
-    if own_parent or model.written.misread or model.statements.shaping:
+    text_shape = replace(text_shape, named=shape.named, obstacle=obstacle)
+    if own_parent or model.written.misread or model.statements.shaping:  # which may take columns by their place
         return text_shape
-    return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch)
+    return replace(text_shape, reads_batch=shape.reads_batch, by_batch=shape.by_batch, source=shape.source)
 
 
 def _has_times_as_text(model: Model, shape: Shape) -> bool:

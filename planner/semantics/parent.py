@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.query.unique import Keys
+from mergeplan.planner.semantics.types import certain_types
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,10 @@ class Parent:
     stated: tuple[str, ...] = ()  # columns whose type comes from its query, not only from a declaration
     is_open: bool = False  # the table may have other columns besides
     is_spelled: bool = False  # an embedded query: a star over it may return names with capitals
+
+    @property
+    def certain_types(self) -> dict[str, str]:
+        return certain_types(self.types)
 
 
 def narrow_parents(sql: str, parents: Mapping[str, Parent]) -> dict[str, Parent]:

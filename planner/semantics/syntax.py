@@ -28,5 +28,9 @@ def names_fields(body: exp.Expr) -> bool:
 
 
 def is_star_of_count(star: exp.Star) -> bool:
-    """Return True for the `*` of COUNT(*), which reads no column; `COUNT(* EXCEPT (a))` counts rows without a NULL."""
-    return isinstance(star.parent, exp.Count) and not has_clause(star, "except_")
+    """Return True for the `*` of COUNT(*), which reads no column.
+
+    `COUNT(* EXCEPT (a))` and `COUNT(*, 1)` count rows without a NULL.
+    """
+    count = star.parent
+    return isinstance(count, exp.Count) and not count.expressions and not has_clause(star, "except_")

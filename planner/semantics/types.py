@@ -9,6 +9,8 @@ from mergeplan.planner.semantics.query.algebra import ROW, Part, Ref, Relation, 
 from mergeplan.planner.semantics.result_types import WHOLE, result_type
 
 COLLATED = "string collate ?"  # an unknown type that may have a collation
+PADDED = "char(?)"  # an unknown type with a CHAR in it
+UNKNOWN = (COLLATED, PADDED)
 _COLLATION = re.compile(r"collate\s+`?([\w?]+)`?")
 _SPELLED = {"integer": "int", "long": "bigint", "text": "string"}
 
@@ -17,7 +19,7 @@ def type_of(value: Part) -> str | None:
     """Return the type as Spark writes it, in lower case, or None if it is unknown."""
     if isinstance(value, Ref):
         column_type = None if value.inner is ROW else value.source.column_type(value.inner)
-        return None if column_type == COLLATED else column_type
+        return None if column_type in UNKNOWN else column_type
     if not isinstance(value, Term):
         return None
     if value.op in ("cast", "try cast"):
@@ -61,13 +63,13 @@ def are_of_one_type(values: Iterable[Part]) -> bool:
 
 
 def reader_type(value: Part) -> str | None:
-    """Return the type of a column for its readers or, if it is unknown, whether it may have a collation."""
-    return type_of(value) or (COLLATED if is_collated(value) else None)
+    """Return the type of a column for its readers or, if unknown, whether it may have a collation or a CHAR."""
+    return type_of(value) or (COLLATED if is_collated(value) else PADDED if is_padded(value, unknown=False) else None)
 
 
 def certain_types(types: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the types of columns, without unknown types that may have a collation."""
-    return {name: type_ for name, type_ in types if type_ != COLLATED}
+    """Return the types of columns, without unknown ones that may have a collation or a CHAR."""
+    return {name: type_ for name, type_ in types if type_ not in UNKNOWN}
 
 
 def is_collation(type_: str | None) -> bool:
@@ -94,9 +96,6 @@ def is_collated(value: Part) -> bool:
     return any(map(is_collated, value.parts[:1] if value.op == "window" else value.parts))
 
 
-_CARRIERS = frozenset(("field", "Struct", "PropertyEQ"))  # a field of STRUCT(c) is a CHAR as `c` is one
-
-
 @lru_cache(maxsize=8192)
 def is_padded(value: Part, *, unknown: bool = True) -> bool:
     """Return True for a column of type CHAR, beside which only some comparisons add spaces to the other text.
@@ -104,15 +103,24 @@ def is_padded(value: Part, *, unknown: bool = True) -> bool:
     A column of an unknown type may be one; `unknown` is what counts for it.
     """
     if isinstance(value, Term):
-        return value.op in _CARRIERS and any(is_padded(part, unknown=False) for part in value.parts)
+        # a field of STRUCT(c) is a CHAR as `c` is one, wherever it is taken out
+        carries = value.op in ("field", "Struct") or value.op.startswith("generator ")
+        return carries and any(map(_holds_char, value.parts))
     if not isinstance(value, Ref) or value.inner is ROW:
         return False
     if not isinstance(value.inner, str):
         return is_padded(value.inner, unknown=unknown)
-    column_type, inside = type_of(value), value.source.columns_inside(value.inner)
-    if column_type is None and not inside:
+    column_type, inside = value.source.column_type(value.inner), value.source.columns_inside(value.inner)
+    if column_type in (None, COLLATED) and not inside:
         return unknown
     return (column_type or "").startswith("char(") or any(is_padded(part, unknown=unknown) for part in inside)
+
+
+@lru_cache(maxsize=8192)
+def _holds_char(part: Part) -> bool:
+    if isinstance(part, (Term, Relation)):
+        return any(map(_holds_char, part.parts if isinstance(part, Term) else part.columns.values()))
+    return isinstance(part, Ref) and is_padded(part, unknown=False)
 
 
 def _flatten_texts(value: Term) -> Iterator[Part]:

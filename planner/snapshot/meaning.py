@@ -15,11 +15,11 @@ from mergeplan.planner.semantics.columns import names_with_capitals
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.result_types import PLAIN, may_differ_in
 from mergeplan.planner.semantics.shape import Shape
-from mergeplan.planner.semantics.types import normalize_type
+from mergeplan.planner.semantics.types import PADDED, normalize_type
 from mergeplan.planner.snapshot.schedule_rows import batch_decides
 from mergeplan.planner.snapshot.snapshot import Meaning
 
-_CHAR = re.compile(r"\bchar\(\d+\)")  # and no `varchar`
+_CHAR = re.compile(r"\bchar\((\d+|\?)\)")  # and no `varchar`
 MERGING = ("null_safe_key", "delete_insert")  # what they do to rows is in `_merge_settings`
 NOTHING_STATED: Mapping[str, str] = {}
 
@@ -93,7 +93,7 @@ def _store_char_as_text(model: Model, meaning: Meaning) -> Meaning:
     if not padded or not model.kind.is_stored or model.columns:
         return meaning
     columns = ((name, _digest_parts("text", value) if name in padded else value) for name, value in meaning.columns)
-    types = ((name, _CHAR.sub("string", type_)) for name, type_ in meaning.types)
+    types = ((name, _CHAR.sub("string", type_)) for name, type_ in meaning.types if type_ != PADDED)
     return replace(meaning, columns=tuple(columns), types=tuple(types))
 
 

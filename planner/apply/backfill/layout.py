@@ -6,8 +6,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 from uuid import uuid4
+
+from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.apply.physical_tables import physical_table
 from mergeplan.planner.errors import Place, QueryError
@@ -17,12 +20,14 @@ from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.naming import quote_column, quote_name
 from mergeplan.planner.parsing.macros.expand import dates
 from mergeplan.planner.parsing.render import locate_error, no_rows, render_model, stage_statements
+from mergeplan.planner.parsing.sql.tokens import SourceText, tokenize
 from mergeplan.planner.python.run_inputs import NOTHING, RunInputs
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 _TABLE_ONLY = re.compile(r"\b(?:_metadata|table)\b", re.IGNORECASE)  # what needs a table, and takes no query
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 
 
 StoredColumns = Callable[[Collection[str]], Mapping[str, Sequence[Column]]]  # by table
@@ -50,8 +55,14 @@ def reads_projections(model: Model, embedded: Mapping[str, Model]) -> bool:
     """Return True for a model whose texts may use unnamed columns: it reads only the columns by which it was judged."""
     texts = [model.sql, *(statement.query for statement in model.statements.around)]
     texts += [embedded[name].sql for name in _list_embedded(model, embedded)]
-    is_named = not model.written.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text)
-    return not is_named and not any(map(_TABLE_ONLY.search, texts))
+    if not model.written.misread and all(not traits_of(text, NO_MEMORY).unnamed for text in texts if text):
+        return False
+    tokens = [t for text in texts if _TABLE_ONLY.search(text) for t in tokenize(SourceText("", text, "spark"))]
+    return not any(
+        (token.token_type in _NAMES and token.text.lower() == "_metadata")
+        or (token.token_type is TokenType.TABLE and following.token_type in (TokenType.L_PAREN, *_NAMES))
+        for token, following in pairwise(tokens)
+    )
 
 
 def find_projection(snapshot: Snapshot) -> tuple[str, ...] | None:

@@ -107,7 +107,7 @@ class Scene:
         table = self.column_lineage[model].table if model in self.column_lineage else None
         if table is None or table.columns is None:
             return {}
-        types = dict(table.types)
+        types = table.certain_types
         if model in self.models:
             types |= {column.name: column.type for column in self.models[model].columns}
             comments = dict(self.models[model].metadata.column_descriptions)

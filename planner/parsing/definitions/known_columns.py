@@ -8,7 +8,7 @@ from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes
 from mergeplan.planner.semantics.columns import model_shape
 from mergeplan.planner.semantics.parent import Parent
-from mergeplan.planner.semantics.types import COLLATED, certain_types
+from mergeplan.planner.semantics.types import UNKNOWN, certain_types
 
 
 class NotRead(Exception):
@@ -32,7 +32,7 @@ class KnownColumns:
                 raise NotRead(table)
             return None
         column_types = self._list_columns(model, ())
-        return column_types and {name: "" if kind == COLLATED else kind for name, kind in column_types.items()}
+        return column_types and {name: "" if kind in UNKNOWN else kind for name, kind in column_types.items()}
 
     def _list_columns(self, model: Model, above: tuple[str, ...]) -> ColumnTypes | None:
         entry = self._found.get(model.name)

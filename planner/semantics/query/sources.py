@@ -200,6 +200,9 @@ class Generated(Source):
     def column_size(self, name: Part) -> int:
         return self.call.size
 
+    def column_type(self, inner: Part) -> str | None:
+        return value_types.PADDED if value_types.is_padded(self.call, unknown=False) else None
+
     def column_volatile(self, inner: Part) -> bool:
         return self.call.volatile or super().column_volatile(inner)
 

@@ -30,7 +30,7 @@ def test_counting_rows_reads_no_column() -> None:
     assert (reads.rows, reads.outputs, reads.every) == (frozenset(), {}, False)
 
 
-@pytest.mark.parametrize("call", ["HASH(*)", "STRUCT(*)", "COUNT(DISTINCT *)"])
+@pytest.mark.parametrize("call", ["HASH(*)", "STRUCT(*)", "COUNT(DISTINCT *)", "COUNT(*, 1)", "COUNT(1, *)"])
 def test_a_star_inside_a_function_reads_every_column(call: str) -> None:
     assert shape_of(f"SELECT {call} AS h FROM s.a", PARENTS).reads["s.a"].outputs["h"] == {"id", "x", "d"}
 

@@ -24,6 +24,25 @@ def test_a_reader_is_computed_again_when_a_view_with_char_becomes_a_table(
     assert change_of(table, view)["s.reader"].recomputed == recomputed
 
 
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ("SELECT c FROM s.raw UNION ALL SELECT d FROM s.raw", "c"),
+        ("SELECT c FROM s.raw INTERSECT SELECT d FROM s.raw", "c"),
+        ("SELECT IF(d > '', STRUCT(c), STRUCT(c)).c FROM s.raw", "c"),
+        ("SELECT (SELECT STRUCT(c) FROM s.raw).c AS c FROM s.raw", "c"),
+        ("SELECT t.y FROM s.raw LATERAL VIEW INLINE(ARRAY(STRUCT(c))) t AS y", "y"),
+        ("SELECT t.y.c FROM s.raw LATERAL VIEW EXPLODE(ARRAY(STRUCT(c))) t AS y", "c"),
+    ],
+)
+def test_a_char_of_an_unknown_type_is_a_text_in_a_table(query: str, column: str) -> None:
+    raw = replace(external("s.raw", "c d"), columns=(Column("c", "char(5)"), Column("d", "string")))
+    reader = model("s.reader", f"SELECT COUNT(*) AS n FROM s.part WHERE {column} = 'ab'")
+    view, table = (project(raw, model("s.part", query, kind), reader) for kind in (Kind.VIEW, Kind.FULL))
+
+    assert change_of(view, table)["s.reader"].recomputed
+
+
 @pytest.mark.parametrize("top", ["s.part", "s.more"])
 @pytest.mark.parametrize(("setting", "recomputed"), [("spark.sql.ansi.enabled", True), ("", False)])
 def test_a_reader_with_settings_is_computed_again_when_an_embedded_query_becomes_a_view(
@@ -75,3 +94,13 @@ def test_a_reader_with_settings_takes_an_embedded_query_as_it_is_written(setting
 
     changes = change_of(before, after)
     assert ("s.reader" in changes and changes["s.reader"].recomputed) == recomputed
+
+
+def test_a_temporary_view_takes_columns_by_their_place_for_its_query() -> None:
+    raw = replace(external("s.raw", ""), columns=(Column("id", "string"), Column("x", "string")))
+    view = Statement("CREATE TEMPORARY VIEW both AS", "SELECT * FROM s.part UNION ALL SELECT * FROM s.raw", "both")
+    reader = replace(model("s.reader", "SELECT id FROM both"), depends_on=("s.part", "s.raw"))
+    reader = replace(reader, statements=Statements((view,)))
+    plain, cut = (model("s.part", "SELECT id, x FROM s.raw", partitioned_by=by) for by in ((), ("id",)))
+
+    assert change_of(project(raw, plain, reader), project(raw, cut, reader))["s.reader"].recomputed
