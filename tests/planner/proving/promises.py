@@ -169,13 +169,13 @@ def compare(name: str, change: Change | None, old: Content, new: Content) -> Bro
 
 def _without(rows: list[str], others: list[str]) -> tuple[str, ...]:
     rest = list(others)
-    sample_rows = []
+    unmatched = []
     for row in rows:
         if row in rest:
             rest.remove(row)
         else:
-            sample_rows.append(row)
-    return tuple(sample_rows[:5])
+            unmatched.append(row)
+    return tuple(unmatched[:5])
 
 
 def order_names(models: Models) -> list[str]:
