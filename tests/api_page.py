@@ -23,7 +23,7 @@ def page(text: str) -> str:
     """The page with the parts that are made from the document as they must be."""
     document = make_api().openapi()
     parts = {"endpoints": "\n".join(_endpoints(document)), "answers": "\n".join(_types(document))}
-    return MARKED.sub(lambda found: f"{found[1]}{in_folder(parts[found[2]], 'reference')}\n{found[3]}", text)
+    return MARKED.sub(lambda match: f"{match[1]}{in_folder(parts[match[2]], 'reference')}\n{match[3]}", text)
 
 
 def _endpoints(document: dict[str, Any]) -> Iterator[str]:

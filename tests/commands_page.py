@@ -17,7 +17,7 @@ HEAD = "| Command | What it does | Permission | Rejected if |\n|---|---|---|---|
 def page(text: str) -> str:
     """The page with the table as it must be."""
     rows = "".join(_row(form) for form in COMMANDS)
-    return MARKED.sub(lambda found: f"{found[1]}{HEAD}{in_folder(rows, 'reference')}{found[2]}", text)
+    return MARKED.sub(lambda match: f"{match[1]}{HEAD}{in_folder(rows, 'reference')}{match[2]}", text)
 
 
 def _row(form: Form) -> str:

@@ -27,7 +27,7 @@ SHOWN: dict[str, type[Data]] = {
 
 def page(text: str) -> str:
     """The page with the tables as they must be."""
-    return MARKED.sub(lambda found: f"{found[1]}{in_folder(_table(found[2]), 'reference')}\n{found[3]}", text)
+    return MARKED.sub(lambda match: f"{match[1]}{in_folder(_table(match[2]), 'reference')}\n{match[3]}", text)
 
 
 def _table(name: str) -> str:

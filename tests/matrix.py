@@ -88,7 +88,7 @@ def cells(pythons: Sequence[str]) -> list[Cell]:
 def find_python(version: str) -> str:
     """Return the path of a Python on this machine, of pyenv's too; '' without one."""
     of_pyenv = map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin"))
-    found = subprocess.run(
+    process = subprocess.run(
         [str(UV), "python", "find", "--no-project", "--python-preference", "system", version],
         capture_output=True,
         text=True,
@@ -96,7 +96,7 @@ def find_python(version: str) -> str:
         cwd=FOLDER,
         env={**os.environ, "PATH": os.pathsep.join((os.environ["PATH"], *of_pyenv))},
     )
-    return found.stdout.strip()
+    return process.stdout.strip()
 
 
 def record(page: str, cell: Cell, results: Sequence[str]) -> str:

@@ -72,12 +72,12 @@ def used_patterns(*folders: str) -> Iterator[UsedPattern]:
 
 def _uses(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
     """Name of a pattern -> the methods that are called on it."""
-    found: dict[str, set[str]] = {}
+    attributes: dict[str, set[str]] = {}
     for tree in trees:
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in METHODS and isinstance(node.value, ast.Name):
-                found.setdefault(node.value.id, set()).add(node.attr)
-    return found
+                attributes.setdefault(node.value.id, set()).add(node.attr)
+    return attributes
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
@@ -152,11 +152,11 @@ def _seconds(pattern: UsedPattern, text: str) -> float:
 def _attacks(text: str, flags: int, characters: str) -> tuple[tuple[str, str, str], ...]:
     """What stands before a part that repeats, what repeats it, and what comes after and does not fit."""
     tree = PARSER.parse(text, flags)
-    found = []
+    attacks = []
     for before, body, rest in _repeats(list(tree)):
         pumps = dict.fromkeys([_sample(body), *characters])
-        found += [(before, pump, after) for pump in pumps if pump for after in ("\x00", f"{rest}\x00")]
-    return tuple(dict.fromkeys(found))
+        attacks += [(before, pump, after) for pump in pumps if pump for after in ("\x00", f"{rest}\x00")]
+    return tuple(dict.fromkeys(attacks))
 
 
 def _repeats(items: list[Any], before: str = "") -> Iterator[tuple[str, list[Any], str]]:

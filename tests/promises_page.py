@@ -74,12 +74,12 @@ PROMISES: Mapping[str, Mapping[int, str]] = {
 
 def tests_by_number() -> dict[int, list[str]]:
     """Promise -> the tests that name it, as `file::test`."""
-    found: dict[int, list[str]] = {}
+    tests: dict[int, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for name, said in _tests(path):
             for number in re.findall(r"\d+", said):
-                found.setdefault(int(number), []).append(f"{path.relative_to(ROOT).as_posix()}::{name}")
-    return found
+                tests.setdefault(int(number), []).append(f"{path.relative_to(ROOT).as_posix()}::{name}")
+    return tests
 
 
 def _tests(path: Path) -> Iterator[tuple[str, str]]:
@@ -93,7 +93,7 @@ def _tests(path: Path) -> Iterator[tuple[str, str]]:
 def page(text: str) -> str:
     """The page with the tables as they must be."""
     tests = tests_by_number()
-    return MARKED.sub(lambda found: f"{found[1]}{_table(PROMISES[found[2]], tests)}{found[3]}", text)
+    return MARKED.sub(lambda match: f"{match[1]}{_table(PROMISES[match[2]], tests)}{match[3]}", text)
 
 
 def _table(promises: Mapping[int, str], tests: Mapping[int, list[str]]) -> str:

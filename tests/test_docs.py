@@ -32,9 +32,9 @@ def text(path: str) -> str:
 
 def command(verb: str) -> click.Command:
     module, _, attribute = EVERY_VERB[verb][0].partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    assert isinstance(found, click.Command)
-    return found
+    cli_command = getattr(importlib.import_module(module), attribute)
+    assert isinstance(cli_command, click.Command)
+    return cli_command
 
 
 def anchors(page: Path) -> set[str]:
@@ -205,6 +205,7 @@ def test_the_apps_permissions_and_events_are_described_as_its_manifest_asks_for_
 
     described = [row for row in rows if len(row) == 3 and row[1] != "Level"]
     assert described == [
-        [each.title, levels[each.level], in_folder(each.why, "guides")] for each in (*PERMISSIONS, *OPTIONAL)
+        [permission.title, levels[permission.level], in_folder(permission.why, "guides")]
+        for permission in (*PERMISSIONS, *OPTIONAL)
     ]
     assert [row[0] for row in rows if len(row) == 1][1:] == [event.replace("_", " ").capitalize() for event in EVENTS]

@@ -75,15 +75,15 @@ INDENTED = re.compile(r"^[ \t]+from mergeplan", re.MULTILINE)  # few files have 
 @cache
 def imports_of(module: str) -> frozenset[str]:
     """Every name that a file imports, at any depth of the file, for type checking too."""
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(FILES[module].read_text())):
         if isinstance(node, ast.Import):
-            found |= {short(alias.name) for alias in node.names}
+            modules |= {short(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             home = short(node.module)
             names = {f"{home}.{alias.name}" for alias in node.names}
-            found |= {name for name in names if name in FILES} or {home}
-    return frozenset(found)
+            modules |= {name for name in names if name in FILES} or {home}
+    return frozenset(modules)
 
 
 def ours(module: str) -> Iterator[str]:

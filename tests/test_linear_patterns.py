@@ -11,8 +11,8 @@ FOLDERS = ("planner", "bot", "sandbox/mergeplan_sandbox")
 
 def slow_ones(*folders: str, characters: str) -> dict[str, str]:
     """Where a slow pattern is written, and the text that shows it."""
-    found = {pattern.where: slow_text(pattern, characters) for pattern in used_patterns(*folders)}
-    return {where: text for where, text in found.items() if text}
+    texts = {pattern.where: slow_text(pattern, characters) for pattern in used_patterns(*folders)}
+    return {where: text for where, text in texts.items() if text}
 
 
 def test_the_patterns_that_meet_sql_are_linear() -> None:

@@ -25,7 +25,7 @@ PINS = {  # a file of pins -> what installs it, and which of its packages the ta
 def page(text: str) -> str:
     """Return the page with the table as it must be."""
     rows = "".join(f"| {' | '.join(row)} |\n" for row in _rows())
-    return MARKED.sub(lambda found: f"{found[1]}| What | Version | Run by |\n|---|---|---|\n{rows}{found[2]}", text)
+    return MARKED.sub(lambda match: f"{match[1]}| What | Version | Run by |\n|---|---|---|\n{rows}{match[2]}", text)
 
 
 def _rows() -> Iterator[tuple[str, str, str]]:

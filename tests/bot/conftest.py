@@ -163,8 +163,8 @@ class Bench:
         return [comment.body for comment in self.bot_comments(number) if "mergeplan:reply" in comment.body]
 
     def reactions(self, number: int, comment_id: int) -> list[str]:
-        found = next(comment for comment in self.github.comments(SHOP, number) if comment.id == comment_id)
-        return [reaction.content for reaction in found.reactions]
+        reply = next(comment for comment in self.github.comments(SHOP, number) if comment.id == comment_id)
+        return [reaction.content for reaction in reply.reactions]
 
     def checks(self, sha: str) -> dict[str, CheckRun]:
         return {name.removeprefix("mergeplan / "): run for name, run in self.github.checks(SHOP, sha).items()}
@@ -180,7 +180,7 @@ class Bench:
         path = self.home / "calls.jsonl"
         lines = path.read_text().splitlines(keepends=True) if path.exists() else []
         every = [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be on its way
-        fits = [each for each in every if not verb or each["argv"][0] == verb]
+        fits = [call for call in every if not verb or call["argv"][0] == verb]
         return [fit for fit in fits if not environment or environment in fit["argv"][1:2]]
 
     def planner_state(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Bench:
 
 def settings_for(github: Sandbox, home: Path, *, person: str = "", **changes: Any) -> Settings:
     """Settings of the App, or of a service with a person's token instead."""
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "webhook_secret": SecretStr(SECRET),
         "github_api_url": github.url,
         "github_app_id": github.app_id,
@@ -205,8 +205,8 @@ def settings_for(github: Sandbox, home: Path, *, person: str = "", **changes: An
         "warm": False,
     }
     if person:
-        given |= {"github_app_id": 0, "github_private_key": "", "github_token": github.add_user(person)}
-    return Settings(**{**given, **changes})
+        fields |= {"github_app_id": 0, "github_private_key": "", "github_token": github.add_user(person)}
+    return Settings(**{**fields, **changes})
 
 
 def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = "it") -> None:

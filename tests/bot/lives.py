@@ -328,8 +328,8 @@ class World:
         """A pull request that was over before anybody heard of it is nobody's: what was asked there is not answered."""
         known = [life.number for life in self.over if all(record.head for record in self.records(life.number))]
         every = (comment for number in known for comment in self.scene.github.comments(self.name, number))
-        asked = (each for each in every if each.id in self.commands)
-        return all({"rocket", "confused"} & {reaction.content for reaction in each.reactions} for each in asked)
+        asked = (comment for comment in every if comment.id in self.commands)
+        return all({"rocket", "confused"} & {reaction.content for reaction in comment.reactions} for comment in asked)
 
     def _are_presses_answered(self) -> bool:
         with closing(Inbox(self.scene.url)) as inbox:
@@ -362,8 +362,8 @@ class World:
 
     def replies(self) -> list[str]:
         """The hidden key of every reply: none may be there twice."""
-        found = (comment.body for life in self.over for comment in self.scene.github.comments(self.name, life.number))
-        return [body.split("-->")[0] for body in found if "mergeplan:reply" in body]
+        bodies = (comment.body for life in self.over for comment in self.scene.github.comments(self.name, life.number))
+        return [body.split("-->")[0] for body in bodies if "mergeplan:reply" in body]
 
     def _head(self, number: int) -> str:
         return self.scene.github.pull_request(self.name, number).head_sha

@@ -75,7 +75,7 @@ def digest(*parts: object) -> str:
 def models() -> dict[str, str]:
     if not any(os.path.exists(name) for name in ("config.yaml", "config.py")):
         fail("There is no config.yaml.", "", 0, "ProjectError", "")
-    found = {}
+    texts = {}
     names = sorted(os.listdir("models")) if os.path.isdir("models") else []
     for path in (f"models/{name}" for name in names if name.endswith(".sql")):
         for line, text in enumerate(read(path).splitlines(), start=1):
@@ -83,8 +83,8 @@ def models() -> dict[str, str]:
                 fail("`BROKEN` is no SQL.", path, line, "ProjectError", "Mend it.")
             if "LEAK" in text:
                 fail(f"The environment is {dict(os.environ)}.", path, line, "ProjectError", "")
-        found[f"shop.{path[len('models/') : -len('.sql')]}"] = read(path)
-    return found
+        texts[f"shop.{path[len('models/') : -len('.sql')]}"] = read(path)
+    return texts
 
 
 def fail(message: str, path: str, line: int, kind: str, hint: str, code: int = 1) -> None:
@@ -101,7 +101,7 @@ def option(name: str) -> str:
 
 def changes(state: dict[str, Any], name: str, now: dict[str, str], overrides: dict[str, Any]) -> list[dict[str, Any]]:
     base = state["environments"].get("prod", {}).get("models", {})
-    found = []
+    rows = []
     for model in sorted(now.keys() | base.keys()):
         if model not in base or model not in now:
             change, category, reason = (
@@ -116,27 +116,27 @@ def changes(state: dict[str, Any], name: str, now: dict[str, str], overrides: di
             reason = f"{said['who']} said so." if said else f"`{category}` by its text <b>@team</b>."
         else:
             continue
-        found.append(change_of(model, change, category, reason, overrides.get(model)))
-    edited = {each["name"]: each["category"] for each in found if each["change"] == "direct"}
+        rows.append(change_of(model, change, category, reason, overrides.get(model)))
+    edited = {row["name"]: row["category"] for row in rows if row["change"] == "direct"}
     for model, parents in PARENTS.items():
         above = [edited[parent] for parent in parents if parent in edited]
         if above and model in now and model not in edited and model in base:
             breaking = "breaking" in above
             category = "indirect_breaking" if breaking else "indirect_non_breaking"
-            found.append(change_of(model, "indirect", category, "Its parent changed."))
-    for each in found:
-        each["recomputed"] = each["category"] not in ("indirect_non_breaking",) and each["change"] != "removed"
-        each["table"] = f"shop__{each['name'].split('.')[1]}__{digest(now.get(each['name'], ''))}"
-        each["shares"] = None if each["recomputed"] else "prod"
-        each["parents"] = PARENTS.get(each["name"], [])
-        each["path"] = f"models/{each['name'].split('.')[1]}.sql"
-        each["diff"] = (
+            rows.append(change_of(model, "indirect", category, "Its parent changed."))
+    for row in rows:
+        row["recomputed"] = row["category"] not in ("indirect_non_breaking",) and row["change"] != "removed"
+        row["table"] = f"shop__{row['name'].split('.')[1]}__{digest(now.get(row['name'], ''))}"
+        row["shares"] = None if row["recomputed"] else "prod"
+        row["parents"] = PARENTS.get(row["name"], [])
+        row["path"] = f"models/{row['name'].split('.')[1]}.sql"
+        row["diff"] = (
             ""
-            if each["change"] == "indirect"
-            else f"--- prod\n+++ {name}\n-{base.get(each['name'], '')}+{now.get(each['name'], '')}"
+            if row["change"] == "indirect"
+            else f"--- prod\n+++ {name}\n-{base.get(row['name'], '')}+{now.get(row['name'], '')}"
         )
-        each["intervals"] = [["2026-01-01", "2026-01-08"]] if each["recomputed"] else []
-    return found
+        row["intervals"] = [["2026-01-01", "2026-01-08"]] if row["recomputed"] else []
+    return rows
 
 
 def change_of(
@@ -184,22 +184,22 @@ def overridden(state: dict[str, Any], name: str, now: dict[str, str]) -> dict[st
                 continue
             text = digest(now.get(model))
             overrides[model] = {"model": model, "category": category, "who": option("--who"), "text": text}
-    ended = [each for model, each in overrides.items() if each["text"] != digest(now.get(model))]
-    state["ended"] = [*state.get("ended", []), *({**override_of(each), "ended_by": "edit"} for each in ended)]
-    overrides = {model: each for model, each in overrides.items() if each not in ended}
+    ended = [override for model, override in overrides.items() if override["text"] != digest(now.get(model))]
+    state["ended"] = [*state.get("ended", []), *({**override_of(override), "ended_by": "edit"} for override in ended)]
+    overrides = {model: override for model, override in overrides.items() if override not in ended}
     state["overrides"][name] = overrides
     save(state)
     return overrides
 
 
-def show_plan(name: str, state: dict[str, Any], now: dict[str, str], found: list[dict[str, Any]]) -> dict[str, Any]:
+def show_plan(name: str, state: dict[str, Any], now: dict[str, str], rows: list[dict[str, Any]]) -> dict[str, Any]:
     turn, overrides = knobs(), state["overrides"][name]
     return {
-        "id": digest(name, found, now),
-        "digest": digest("digest", [(each["name"], each["category"], each["table"]) for each in found]),
+        "id": digest(name, rows, now),
+        "digest": digest("digest", [(row["name"], row["category"], row["table"]) for row in rows]),
         "environment": name, "base": "prod",
-        "virtual": not any(each["intervals"] for each in found), "empty": not found, "models": found,
-        "views": {"added": [e["name"] for e in found if e["change"] == "added"], "swapped": [], "dropped": []},
+        "virtual": not any(row["intervals"] for row in rows), "empty": not rows, "models": rows,
+        "views": {"added": [e["name"] for e in rows if e["change"] == "added"], "swapped": [], "dropped": []},
         "comparisons": [], "exposures": [], "warnings": turn.get("warnings", []), "blockers": turn.get("blockers", []),
         "overrides": [override_of(override) for override in overrides.values()],
         "unused_overrides": state.get("ended", []),
@@ -208,15 +208,15 @@ def show_plan(name: str, state: dict[str, Any], now: dict[str, str], found: list
     }  # fmt: skip
 
 
-def fail_where_wanted(name: str, found: list[dict[str, Any]]) -> None:
+def fail_where_wanted(name: str, rows: list[dict[str, Any]]) -> None:
     """Ends the run as the knobs say."""
     turn = knobs()
     if turn.get("held") == name:
         fail("`prod` is held by ann on laptop:7.", "", 0, "LeaseHeld", "", 4)
     if turn.get("busy", 0) > read(f"{HOME}/calls.jsonl").count(f'"plan", "{name}"') - 1:
         fail(f"the tables in {HOME}/spark are in use by process 7 (`mergeplan warm`).", "", 0, "CatalogBusy", "", 4)
-    most = next((int(each.partition("=")[2]) for each in sys.argv if each.startswith("--max-bytes=")), None)
-    if most is not None and sum(each["estimate"]["bytes"] for each in found) > most:
+    most = next((int(argument.partition("=")[2]) for argument in sys.argv if argument.startswith("--max-bytes=")), None)
+    if most is not None and sum(row["estimate"]["bytes"] for row in rows) > most:
         allowed = "Computing this plan would read at least 5,000 bytes, and 1,000 are allowed."
         fail(allowed, "", 0, "TooCostly", "Compute less.", 4)
     if turn.get("fail") == name.split("_")[0]:
@@ -238,17 +238,15 @@ def fail_where_wanted(name: str, found: list[dict[str, Any]]) -> None:
         fail("The audit not_null found rows.", "models/orders.sql", 1, "AuditFailed", "", 4)
 
 
-def select(found: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+def select(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
     """The changes of the selected models, by exact names, and the names of the edited ones that are not selected."""
     selectors = [part.partition("=")[2] for part in sys.argv if part.startswith("--select-model=")]
     if not selectors:
-        return found, []
-    left = [each["name"] for each in found if each["name"] not in selectors and each["change"] != "indirect"]
-    edited = {each["name"] for each in found} - set(left)
+        return rows, []
+    left = [row["name"] for row in rows if row["name"] not in selectors and row["change"] != "indirect"]
+    edited = {row["name"] for row in rows} - set(left)
     kept = [
-        each
-        for each in found
-        if each["name"] in edited and (each["change"] != "indirect" or edited & set(each["parents"]))
+        row for row in rows if row["name"] in edited and (row["change"] != "indirect" or edited & set(row["parents"]))
     ]
     return kept, left
 
@@ -258,20 +256,20 @@ def plan(name: str) -> None:
     while knobs().get("ponder") == name.split("_")[0]:
         time.sleep(0.05)
     state, now = load_to_change(), models()
-    found = changes(state, name, now, overridden(state, name, now))
-    found, left = select(found)
+    rows = changes(state, name, now, overridden(state, name, now))
+    rows, left = select(rows)
     built = {table for environment in state["environments"].values() for table in environment.get("tables", [])}
     if name == "prod":
-        for each in found:
-            each["intervals"] = [] if each["table"] in built else each["intervals"]
-    shown = show_plan(name, state, now, found) | {"not_selected": left}
+        for row in rows:
+            row["intervals"] = [] if row["table"] in built else row["intervals"]
+    shown = show_plan(name, state, now, rows) | {"not_selected": left}
     compare(name, shown)
     say("plan", plan=shown)
     if "--auto-apply" not in sys.argv:
         say("result", ok=True, plan=shown, applied=False)
         return
     wait(name)
-    fail_where_wanted(name, found)
+    fail_where_wanted(name, rows)
     apply(name, shown, now)
 
 
@@ -290,14 +288,14 @@ def compare(name: str, shown: dict[str, Any]) -> None:
 
 def apply(name: str, shown: dict[str, Any], now: dict[str, str]) -> None:
     """Promotes what was planned; says so unless it dies of it."""
-    found, turn, state, note = shown["models"], knobs(), load_to_change(), option("--note")
+    rows, turn, state, note = shown["models"], knobs(), load_to_change(), option("--note")
     state.pop("torn", None)  # what a crash left half promoted is finished first
     old = state["environments"].get(name, {"revision": 0})
-    before = old.get("views") if note and old.get("note") == note and (not found or old["models"] == now) else None
-    revision = old["revision"] + bool(not before and (found or not old["revision"]))
-    swapped = sum(each["change"] in ("direct", "indirect") for each in found)
+    before = old.get("views") if note and old.get("note") == note and (not rows or old["models"] == now) else None
+    revision = old["revision"] + bool(not before and (rows or not old["revision"]))
+    swapped = sum(row["change"] in ("direct", "indirect") for row in rows)
     views = {"added": len(shown["views"]["added"]), "swapped": swapped, "dropped": 0, "unchanged": 1}
-    tables = [each["table"] for each in found]
+    tables = [row["table"] for row in rows]
     environment = {"revision": revision, "models": now, "plan_id": shown["id"], "tables": tables}
     state["environments"][name] = {**environment, "note": note, "views": before or views}
     state["history"].setdefault(name, {})[str(revision)] = now
@@ -307,11 +305,11 @@ def apply(name: str, shown: dict[str, Any], now: dict[str, str]) -> None:
     if before:
         say("result", ok=True, plan=shown, applied=False, promoted_before={"views": before, "revision": revision})
         return
-    promotion = {"views": views, "revision": revision, "spark_jobs": sum(bool(each["intervals"]) for each in found)}
-    asked = any(each.startswith("--data-diff") for each in sys.argv)
-    compared: dict[str, Any] = {"data_diff": data_diff(found)} if asked and turn.get("rows_changed") is not None else {}
+    promotion = {"views": views, "revision": revision, "spark_jobs": sum(bool(row["intervals"]) for row in rows)}
+    asked = any(argument.startswith("--data-diff") for argument in sys.argv)
+    compared: dict[str, Any] = {"data_diff": data_diff(rows)} if asked and turn.get("rows_changed") is not None else {}
     if "--physical-plan" in sys.argv and turn.get("physical"):
-        compared["physical_plan"] = physical_plan(found, turn["physical"])
+        compared["physical_plan"] = physical_plan(rows, turn["physical"])
     tests = {"passed": 2, "failed": 0, "unchanged": 0}
     say("result", ok=True, plan=shown, applied=True, promotion=promotion, tests=tests, audits=[], **compared)
 
@@ -329,26 +327,26 @@ def restate(name: str) -> None:
     say("result", ok=True, plan=shown, applied=True)
 
 
-def data_diff(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def data_diff(model_rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """As many rows of `amount` changed as the knobs say, in each table that is built anew."""
     changed, empty = knobs().get("rows_changed", 0), {"columns": list[str](), "rows": list[str]()}
     rows = {"first": 10, "second": 10, "only_first": 0, "only_second": 0, "common": 10, "matched": 10 - changed,
             "changed": changed, "null_keys": [0, 0], "duplicate_keys": [0, 0]}  # fmt: skip
     return [
-        {"model": each["name"], "schema": {"added": [], "removed": [], "retyped": [], "uncompared": []},
+        {"model": row["name"], "schema": {"added": [], "removed": [], "retyped": [], "uncompared": []},
          "nullability": [], "before": 10, "after": 10, "same_files": False, "rows": rows,
          "columns": [{"name": "amount", "changed": changed}], "key": ["id"], "days": [],
          "left_out": [], "note": "", "is_off": False, "seconds": 0.1,
          "samples": {"changed": empty, "only_first": empty, "only_second": empty}}
-        for each in found
-        if each["change"] in ("direct", "indirect") and each["recomputed"]
+        for row in model_rows
+        if row["change"] in ("direct", "indirect") and row["recomputed"]
     ]  # fmt: skip
 
 
-def physical_plan(found: list[dict[str, Any]], cost: str) -> list[dict[str, Any]]:
+def physical_plan(rows: list[dict[str, Any]], cost: str) -> list[dict[str, Any]]:
     """Each edited model has this cost once more than before."""
     change = {"cost": cost, "before": 0, "after": 1, "tables": ["shop.items"], "columns": []}
-    edited = (each["name"] for each in found if each["change"] == "direct")
+    edited = (row["name"] for row in rows if row["change"] == "direct")
     return [{"model": name, "changes": [change], "note": ""} for name in edited]
 
 
@@ -359,7 +357,7 @@ def roll_back(state: dict[str, Any], target: int) -> dict[str, Any]:
     row = {"revision": target, "action": "promoted", "plan_id": "", "at": "2026-01-07T10:00:00+00:00", "models": 2,
            "who": "", "note": ""}  # fmt: skip
     moved = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
-    tables = [(f"shop__{digest(each[name])}" if name in each else None) for name in moved for each in (old, new)]
+    tables = [(f"shop__{digest(texts[name])}" if name in texts else None) for name in moved for texts in (old, new)]
     views = [
         {"model": name, "view": name, "before": before, "after": after}
         for name, before, after in zip(moved, tables[::2], tables[1::2], strict=True)
@@ -447,27 +445,27 @@ def main() -> None:
     elif verb == "data_diff":
         while knobs().get("dawdle"):
             time.sleep(0.05)
-        given = [each for each in sys.argv[2:-2] if not each.startswith("--")]
-        environment, asked = given[0], given[1:]
-        against = next((each.partition("=")[2] for each in sys.argv if each.startswith("--against=")), "prod")
-        now, base = (state["environments"][each]["models"] for each in (environment, against))
-        found = [
+        arguments = [argument for argument in sys.argv[2:-2] if not argument.startswith("--")]
+        environment, asked = arguments[0], arguments[1:]
+        against = next((flag.partition("=")[2] for flag in sys.argv if flag.startswith("--against=")), "prod")
+        now, base = (state["environments"][label]["models"] for label in (environment, against))
+        model_rows = [
             {"name": name, "change": "direct", "recomputed": True}
             for name in sorted(now.keys() & base.keys())
             if now[name] != base[name] and (not asked or name in asked)
         ]
-        if asked and not found:
+        if asked and not model_rows:
             fail(f"`{asked[0]}` has no table here that differs from prod's.", "", 0, "RequestError", "")
-        say("result", ok=True, applied=False, data_diff=data_diff(found))
+        say("result", ok=True, applied=False, data_diff=data_diff(model_rows))
     elif verb == "lineage":
         nodes = [{"model": "shop.totals", "column": None, "kind": "FULL"}]
-        found = {"direction": "downstream", "nodes": nodes, "edges": [], "unfollowed": []}
-        say("result", ok=True, applied=False, model=sys.argv[2], **found)
+        graph = {"direction": "downstream", "nodes": nodes, "edges": [], "unfollowed": []}
+        say("result", ok=True, applied=False, model=sys.argv[2], **graph)
     elif verb == "environments":
         rows = [
-            {"name": name, "revision": each["revision"], "plan_id": each["plan_id"], "promoted_at": None,
-             "models": len(each["models"]), "views": len(each["models"]), "expires_at": None}
-            for name, each in state["environments"].items()
+            {"name": name, "revision": record["revision"], "plan_id": record["plan_id"], "promoted_at": None,
+             "models": len(record["models"]), "views": len(record["models"]), "expires_at": None}
+            for name, record in state["environments"].items()
         ]  # fmt: skip
         torn = {"pending": state["torn"]} if state.get("torn") else {}
         say("result", ok=True, applied=False, environments=rows, **torn)

@@ -51,4 +51,4 @@ def test_without_a_budget_nothing_waits(bench: Bench) -> None:
 
     assert bench.record(number).state is PullState.PLANNED
     assert "No plan waits for an approval of its cost." in bench.replies(number)[0]
-    assert not any("--max-bytes" in each for call in bench.calls("plan", "pr_1") for each in call["argv"])
+    assert not any("--max-bytes" in argument for call in bench.calls("plan", "pr_1") for argument in call["argv"])

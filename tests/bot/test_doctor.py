@@ -11,10 +11,10 @@ def test_a_key_that_is_none_is_told_without_it(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("MERGEPLAN_GITHUB_APP_ID", "7")
     monkeypatch.setenv("MERGEPLAN_GITHUB_PRIVATE_KEY", "sesame sesame")
 
-    found = next(check_github())
+    check = next(check_github())
 
-    assert (found.what, found.ok) == ("github", False)
-    assert "sesame" not in found.text and "PEM" in found.text
+    assert (check.what, check.ok) == ("github", False)
+    assert "sesame" not in check.text and "PEM" in check.text
 
 
 def test_without_a_login_github_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,14 +56,14 @@ def _github() -> Iterator[Sandbox]:
 
 def samples(github: Sandbox) -> list[tuple[str, dict[str, Any]]]:
     """What the sandbox told, one of each event and action."""
-    found = {(item.event, item.action): item.payload for item in github.deliveries}
-    found |= {("issue_comment", "edited"): edit(), ("check_run", "requested_action"): press_payload()}
-    return [(event, payload) for (event, _), payload in found.items()]
+    payloads = {(item.event, item.action): item.payload for item in github.deliveries}
+    payloads |= {("issue_comment", "edited"): edit(), ("check_run", "requested_action"): press_payload()}
+    return [(event, payload) for (event, _), payload in payloads.items()]
 
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [at] * bool(at) + [path for key, each in inner for path in paths(each, (*at, key))]
+    return [at] * bool(at) + [path for key, element in inner for path in paths(element, (*at, key))]
 
 
 def mutate(chance: random.Random, payload: dict[str, Any]) -> bytes:

@@ -93,8 +93,8 @@ def edit_folders(chance: random.Random, life: int) -> Files:
 def prod_of(scene: Scene, key: str) -> dict[str, str]:
     """The models that prod shows, for the project with that key."""
     state = json.loads((scene.home / key / "scripted.json").read_text())
-    found: dict[str, str] = state["environments"]["prod"]["models"]
-    return found
+    models: dict[str, str] = state["environments"]["prod"]["models"]
+    return models
 
 
 def models_on_prod(world: World, folder: str = "models") -> dict[str, str]:

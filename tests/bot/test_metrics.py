@@ -31,11 +31,13 @@ LABELS = {
 
 def queries(value: Any) -> Iterator[str]:
     """Every query of the dashboard."""
-    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        if key in ("expr", "query") and isinstance(each, str) and "(" in each:
-            yield each
+    for key, element in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
+        if key in ("expr", "query") and isinstance(element, str) and "(" in element:
+            yield element
         else:
-            yield from queries(each)
+            yield from queries(element)
 
 
 def metrics_in(texts: list[str]) -> set[str]:

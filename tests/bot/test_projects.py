@@ -67,7 +67,7 @@ def test_one_folder_may_be_named_as_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("folders", "why"),
     [
         (("ads", "dbt"), "every table of prod would be removed"),
         (("x", "dbt"), "every table of prod would be removed"),
@@ -75,11 +75,11 @@ def test_one_folder_may_be_named_as_before() -> None:
         (("ads", "x"), "while it was not the first"),
     ],
 )
-def test_no_order_of_the_folders_gives_a_project_the_prod_of_another(given: tuple[str, ...], why: str) -> None:
+def test_no_order_of_the_folders_gives_a_project_the_prod_of_another(folders: tuple[str, ...], why: str) -> None:
     with pytest.raises(RequestError, match=why):
-        keep_their_prods({"ann/shop": "dbt", "ann/shop~ads": "ads"}, given)
+        keep_their_prods({"ann/shop": "dbt", "ann/shop~ads": "ads"}, folders)
 
 
-@pytest.mark.parametrize("given", [("dbt",), ("dbt", "ads"), ("dbt", "x", "ads"), ("moved", "ads"), ("moved",)])
-def test_a_project_that_keeps_its_prod_or_moves_may_go_on(given: tuple[str, ...]) -> None:
-    keep_their_prods({"ann/shop": "dbt", "ann/shop~ads": "ads", "ann/old": ""}, given)
+@pytest.mark.parametrize("folders", [("dbt",), ("dbt", "ads"), ("dbt", "x", "ads"), ("moved", "ads"), ("moved",)])
+def test_a_project_that_keeps_its_prod_or_moves_may_go_on(folders: tuple[str, ...]) -> None:
+    keep_their_prods({"ann/shop": "dbt", "ann/shop~ads": "ads", "ann/old": ""}, folders)

@@ -80,9 +80,9 @@ def test_a_hostile_source_that_a_pull_request_asks_for_is_built_and_finds_no_sec
         bench.idle()
 
     assert bench.record(number).state is PullState.PLANNED, bench.plan(number)
-    found = "".join(path.read_text() for path in bench.home.rglob("evil.py"))
-    assert "PermissionError" in found
-    assert not {word for word in (SECRET, BOT_SECRET, "CONNECTED") if word in found + bench.plan(number)}
+    output = "".join(path.read_text() for path in bench.home.rglob("evil.py"))
+    assert "PermissionError" in output
+    assert not {word for word in (SECRET, BOT_SECRET, "CONNECTED") if word in output + bench.plan(number)}
 
 
 def test_the_action_installs_a_projects_package_and_refuses_a_hostile_source(

@@ -43,8 +43,8 @@ def rows(home: Path, sql: str) -> list[list[object]]:
     ]
     environment = {**os.environ, "MERGEPLAN_HOME": str(home)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
-    found: list[list[object]] = json.loads(done.stdout)["rows"]
-    return found
+    table_rows: list[list[object]] = json.loads(done.stdout)["rows"]
+    return table_rows
 
 
 def example(make_bench: Callable[..., Bench]) -> Bench:
@@ -240,7 +240,7 @@ def test_two_projects_of_one_repository_are_planned_and_promoted_apart(make_benc
     bench.github.merge(SHOP, number, author="ann")
     bench.idle()
     ends = [pulls.get(key, number) for key in keys]
-    assert [(each.state, prods.get(key).revision) for each, key in zip(ends, keys, strict=True)] == [
+    assert [(pull.state, prods.get(key).revision) for pull, key in zip(ends, keys, strict=True)] == [
         (PullState.PROMOTED, 2)
     ] * 2
     assert all(

@@ -41,7 +41,7 @@ def plans(bench: Bench, number: int) -> dict[str, str]:
 def calls(bench: Bench, verb: str) -> list[dict[str, Any]]:
     """How the planner was called for the second project."""
     path = bench.folder / "home" / ADS / "calls.jsonl"
-    return [each for each in map(json.loads, path.read_text().splitlines()) if each["argv"][0] == verb]
+    return [call for call in map(json.loads, path.read_text().splitlines()) if call["argv"][0] == verb]
 
 
 def test_a_change_of_one_project_is_planned_and_promoted_by_it_alone(pair: Bench) -> None:
@@ -101,8 +101,8 @@ def test_a_line_of_the_description_is_for_the_project_that_it_names(pair: Bench)
     number = pair.open(IN_SHOP | IN_ADS, title="Late\n\n/restate shop.totals --copy --project ads")
     pair.idle()
     plans = [
-        [call["argv"] for call in found if "pr_1" in call["argv"]]
-        for found in (pair.calls("plan"), calls(pair, "plan"))
+        [call["argv"] for call in project_calls if "pr_1" in call["argv"]]
+        for project_calls in (pair.calls("plan"), calls(pair, "plan"))
     ]
 
     assert [["--restate-copy=shop.totals" in argv for argv in argvs] for argvs in plans] == [[False], [True]]
@@ -159,9 +159,9 @@ def test_where_the_first_project_is_missing_another_one_answers(copy_bench: Call
 
 
 def test_nothing_starts_where_the_second_project_would_be_given_the_firsts_prod(pair: Bench) -> None:
-    for given in ("ads,shop", "ads"):
+    for paths in ("ads,shop", "ads"):
         with pytest.raises(RequestError, match="MERGEPLAN_PROJECT_PATH"):
-            build_context(pair.settings.model_copy(update={"project_path": given}))
+            build_context(pair.settings.model_copy(update={"project_path": paths}))
 
 
 def test_prod_waits_while_the_branch_has_its_project_in_a_folder_that_is_not_named_any_more(
@@ -214,8 +214,8 @@ def test_a_label_that_asks_for_no_plan_is_of_the_projects_that_a_pull_request_ch
         SHOP, "change", {"shop/models/totals.sql": "SELECT 2 AS n FROM shop.orders\n"}, "More", author="wim"
     )
     bench.idle()
-    found = {name: run.conclusion for name, run in bench.github.checks(SHOP, bench.head(number)).items()}
-    assert (found["mergeplan / plan"], found["mergeplan / plan (ads)"]) == ("action_required", "success")
+    conclusions = {name: run.conclusion for name, run in bench.github.checks(SHOP, bench.head(number)).items()}
+    assert (conclusions["mergeplan / plan"], conclusions["mergeplan / plan (ads)"]) == ("action_required", "success")
     assert list(plans(bench, number)) == [""]
 
 

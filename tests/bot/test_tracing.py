@@ -28,7 +28,9 @@ class Collector:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 read = ExportTraceServiceRequest.FromString(body)
-                kept.extend(span for each in read.resource_spans for scope in each.scope_spans for span in scope.spans)
+                kept.extend(
+                    span for resource in read.resource_spans for scope in resource.scope_spans for span in scope.spans
+                )
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -45,7 +47,7 @@ class Collector:
 
     def above(self, span: Any) -> Any:
         """The span whose child this is; None for a root."""
-        return next((each for each in self.spans if each.span_id == span.parent_span_id), None)
+        return next((parent for parent in self.spans if parent.span_id == span.parent_span_id), None)
 
 
 @pytest.fixture(name="collector")
@@ -81,8 +83,8 @@ def test_one_trace_leads_from_the_delivery_to_the_planners_batches(
     planner = collector.above(batch)
     job = collector.above(planner)
     delivery = collector.above(job)
-    assert [each.name for each in (planner, job, delivery)] == ["planner plan", "job", "delivery"]
-    assert {each.trace_id for each in (batch, planner, job)} == {delivery.trace_id}
+    assert [span.name for span in (planner, job, delivery)] == ["planner plan", "job", "delivery"]
+    assert {span.trace_id for span in (batch, planner, job)} == {delivery.trace_id}
     assert (attributes(batch)["mergeplan.model"], attributes(delivery)["mergeplan.kind"]) == (
         "shop.orders",
         "pull_request.opened",

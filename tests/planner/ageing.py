@@ -41,6 +41,6 @@ def _age(folder: Path, seconds: int) -> None:
     for path in [*folder.rglob("*.json"), *folder.rglob("*.parquet")]:
         at = path.stat().st_mtime - seconds
         if path.suffix == ".json":
-            text = WHEN.sub(lambda found: f'"{found[1]}":{int(found[2]) - seconds * 1000}', path.read_text("utf-8"))
+            text = WHEN.sub(lambda match: f'"{match[1]}":{int(match[2]) - seconds * 1000}', path.read_text("utf-8"))
             path.write_text(text, "utf-8")
         os.utime(path, (at, at))

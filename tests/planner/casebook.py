@@ -68,11 +68,11 @@ class Case:
 @cache
 def cases() -> tuple[Case, ...]:
     """Every case of every file; ValueError where a file is not as it must be."""
-    found = tuple(case for path in sorted(FOLDER.glob("*.yaml")) for case in read(path))
-    names = [case.name for case in found]
+    book = tuple(case for path in sorted(FOLDER.glob("*.yaml")) for case in read(path))
+    names = [case.name for case in book]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"two cases have one name: {twice}")
-    return found
+    return book
 
 
 def external_models() -> Models:
@@ -124,14 +124,17 @@ def _case(theme: str, raw: dict[str, Any], readers: dict[str, Any]) -> Case:
     if None in texts.values():
         raise ValueError(f"{name}: a reader has no query; a comma in braces needs quotes around it")
     before = texts | _names_to_values(raw["before"])
-    after = {each: text for each, text in (before | _names_to_values(raw["after"])).items() if text is not None}
+    after = {
+        model_name: text for model_name, text in (before | _names_to_values(raw["after"])).items() if text is not None
+    }
     sources = external_models()
     case = Case(
         name=name,
         theme=theme,
-        before=sources | {each: _model(each, text) for each, text in before.items() if text is not None},
-        after=sources | {each: _model(each, text) for each, text in after.items()},
-        category={each: Category(said) for each, said in _names_to_values(raw["category"]).items()},
+        before=sources
+        | {model_name: _model(model_name, text) for model_name, text in before.items() if text is not None},
+        after=sources | {model_name: _model(model_name, text) for model_name, text in after.items()},
+        category={model_name: Category(said) for model_name, said in _names_to_values(raw["category"]).items()},
         recomputed=_names(raw["recomputed"]),
         columns=_columns(raw),
         volatile=_names(raw.get("volatile", "")),
@@ -191,6 +194,6 @@ def _model(name: str, text: str | dict[str, Any]) -> Model:
             fields[listed] = tuple(fields[listed].split())
     if "audits" in fields:
         fields["audits"] = tuple(map(_audit, fields["audits"].split(";")))
-    declared = (each.strip().split(" ", 1) for each in fields.pop("columns", "").split(";") if each)
+    declared = (column.strip().split(" ", 1) for column in fields.pop("columns", "").split(";") if column)
     columns = tuple(Column(column, type_) for column, type_ in declared)
     return replace(model(name, fields.pop("sql").strip(), kind, **fields), columns=columns)

@@ -45,19 +45,19 @@ def run(cases: Collection[Case], fetch: Fetch) -> dict[str, Held]:
                 held[case.name].before[name] = held[case.name].after[name] = SAME
             else:
                 asked[case.name, name] = query_of(case.before, name), query_of(case.after, name)
-        found = contents([query for both in asked.values() for query in both], fetch)
+        query_rows = contents([query for both in asked.values() for query in both], fetch)
         for (case_name, name), (before, after) in asked.items():
-            held[case_name].before[name], held[case_name].after[name] = found[before], found[after]
+            held[case_name].before[name], held[case_name].after[name] = query_rows[before], query_rows[after]
     return held
 
 
 def misjudgement(case: Case, changes: Mapping[str, Change]) -> str:
     """How a plan differs from what is right, in one line; '' when it does not."""
-    found = tables_recomputed(changes)
+    recomputed = tables_recomputed(changes)
     said = []
-    if missing := case.recomputed - found:
+    if missing := case.recomputed - recomputed:
         said.append(f"UNSOUND, keeps {_join_names(missing)}")
-    if extra := found - case.recomputed:
+    if extra := recomputed - case.recomputed:
         said.append(f"recomputes {_join_names(extra)} too much")
     for name, category in case.category.items():
         change = changes.get(name)
@@ -81,16 +81,16 @@ def broken_promises(case: Case, held: Held) -> list[str]:
 
 def contradictions(case: Case, held: Held) -> list[str]:
     """Where the rows contradict what the case calls right, a line each."""
-    found = []
+    problems = []
     for name in held.before:
         must = name in case.recomputed
         if not must and not held.same(name) and case.after[name].kind.is_stored:
-            found.append(f"{case.name}: {name} differs and is not in `recomputed`")
+            problems.append(f"{case.name}: {name} differs and is not in `recomputed`")
         if must and held.same(name) and name not in case.data_equal:
-            found.append(f"{case.name}: {name} is in `recomputed` and does not differ")
+            problems.append(f"{case.name}: {name} is in `recomputed` and does not differ")
         if name in case.data_equal and not held.same(name):
-            found.append(f"{case.name}: {name} differs, so `data_equal` is wrong")
-    return found
+            problems.append(f"{case.name}: {name} differs, so `data_equal` is wrong")
+    return problems
 
 
 def _ready(case: Case, held: Held) -> list[str]:
@@ -129,8 +129,8 @@ def _columns_misjudged(case: Case, changes: Mapping[str, Change]) -> Iterator[st
         return
     for name in case.category:
         if (change := changes.get(name)) and not change.columns.every:
-            found = change.columns.added, change.columns.altered, change.columns.removed
-            for verb, told, right in zip(("added", "altered", "removed"), found, case.columns, strict=True):
+            columns = change.columns.added, change.columns.altered, change.columns.removed
+            for verb, told, right in zip(("added", "altered", "removed"), columns, case.columns, strict=True):
                 if told != right:
                     yield f"{name} has {verb} {_join_names(told)} and not {_join_names(right)}"
 

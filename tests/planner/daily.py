@@ -39,7 +39,7 @@ class Daily:
 
     def has(self, *rows: str) -> None:
         """Let `raw.items` hold these rows, each as SQL: `1, 'a', date'2026-01-01'`."""
-        pairs = [tuple(each.strip().split(" ")) for each in self.columns.split(",")]
+        pairs = [tuple(column.strip().split(" ")) for column in self.columns.split(",")]
         table = Table("raw.items", tuple(Column(name, kind) for name, kind in pairs))
         self.engine.tables.create(table)
         names = ", ".join(name for name, _ in pairs)
@@ -53,7 +53,7 @@ class Daily:
         now = datetime.fromisoformat(on).replace(tzinfo=UTC, hour=5)
         (self.root / "models").mkdir(parents=True, exist_ok=True)
         (self.root / "config.yaml").write_text(CONFIG)
-        declared = "".join(f"\n    {each.strip().replace(' ', ': ')}" for each in self.columns.split(","))
+        declared = "".join(f"\n    {column.strip().replace(' ', ': ')}" for column in self.columns.split(","))
         (self.root / "external_models.yaml").write_text(f"- name: raw.items\n  columns:{declared}\n{self.external}")
         for number, model in enumerate(models):
             (self.root / f"models/t{number}.sql").write_text(model)
@@ -71,8 +71,8 @@ class Daily:
 
     def rows(self, table: str = "shop.t", columns: str = "*") -> list[tuple[object, ...]]:
         """What prod shows of a table, sorted; moments as short texts."""
-        found = self.engine.fetch(f"SELECT {columns} FROM {table} ORDER BY ALL").rows
-        return [tuple(map(_plain, row)) for row in found]
+        table_rows = self.engine.fetch(f"SELECT {columns} FROM {table} ORDER BY ALL").rows
+        return [tuple(map(_plain, row)) for row in table_rows]
 
 
 def _plain(value: object) -> object:

@@ -176,7 +176,7 @@ class Reader:
             self._process.stdin.flush()
             told = [json.loads(self._process.stdout.readline()) for _ in range(self._schemas)]
         self.reads += told
-        return {each[0]: each[1:] for each in told}
+        return {call[0]: call[1:] for call in told}
 
     @property
     def reads_failed(self) -> list[list[Any]]:
@@ -260,10 +260,10 @@ def _child(asked: dict[str, Any]) -> int:
         opened = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(opened, number)
     os.environ.update(asked["environ"])
-    if given := asked["step"]:
-        step = Step(**given)
+    if fields := asked["step"]:
+        step = Step(**fields)
         name, _, method = step.method.partition(".")
-        owner = {each.__name__: each for each in killable}[name]
+        owner = {cls.__name__: cls for cls in killable}[name]
         setattr(owner, method, _Counted(step).around(getattr(owner, method)))
     return run(VERBS, [*asked["arguments"], "--output", "json"])
 

@@ -67,8 +67,8 @@ def full_pass(folder: Path, form: str) -> None:
         show("rolled back", 0)
         for environment in session.environments():
             table = environment.snapshots["shop.totals"].table
-            found = dict(row[:2] for row in session.fetch(f"DESCRIBE TABLE EXTENDED {table}").rows)
-            sys.stdout.write(json.dumps([environment.name, 0, found["Provider"]]) + "\n")
+            properties = dict(row[:2] for row in session.fetch(f"DESCRIBE TABLE EXTENDED {table}").rows)
+            sys.stdout.write(json.dumps([environment.name, 0, properties["Provider"]]) + "\n")
 
 
 if __name__ == "__main__":

@@ -30,14 +30,14 @@ def build(store: StateStore, engine: SparkEngine, number: int, views: int) -> En
     made = []
     for name in ("a", "z", *(f"m{number:03}" for number in range(views - 2))):
         kind = Kind.FULL if name in "az" else Kind.VIEW
-        each = snapshot(Model(f"s.{name}", kind, f"models/{name}.sql", 1, "", "SELECT 1 AS v"), f"v{number}", ("v",))
+        version = snapshot(Model(f"s.{name}", kind, f"models/{name}.sql", 1, "", "SELECT 1 AS v"), f"v{number}", ("v",))
         if kind is Kind.FULL:
-            engine.tables.create(Table(each.table, V))
-            engine.tables.replace(Table(each.table, V), f"SELECT {number} AS v")
+            engine.tables.create(Table(version.table, V))
+            engine.tables.replace(Table(version.table, V), f"SELECT {number} AS v")
         else:
-            engine.catalog.swap_view(ViewText(each.table, f"SELECT {number} AS v", stands=Stands.NOTHING))
-        store.tables.register(each.table, V)
-        made.append(each)
+            engine.catalog.swap_view(ViewText(version.table, f"SELECT {number} AS v", stands=Stands.NOTHING))
+        store.tables.register(version.table, V)
+        made.append(version)
     return environment("prod", *made)
 
 

@@ -148,7 +148,7 @@ def fetch_jar(folder: Path, package: str) -> Path:
     jars = str(engine.fetch("SET spark.jars").rows[0][1])
     engine.close()
     name = package.split(":")[1]
-    return Path(next(each for each in jars.split(",") if name in each).removeprefix("file:"))
+    return Path(next(jar for jar in jars.split(",") if name in jar).removeprefix("file:"))
 
 
 def create_schema(folder: Path, url: str, jar: Path) -> None:

@@ -101,7 +101,7 @@ def query_of(models: Mapping[str, Model], name: str) -> str:
     """A model's rows as one query over the sample rows."""
     parts: dict[str, str] = {}
     _collect(models, name, parts)
-    ctes = ", ".join(f"{_cte(each)} AS ({sql})" for each, sql in parts.items())
+    ctes = ", ".join(f"{_cte(model_name)} AS ({sql})" for model_name, sql in parts.items())
     return f"WITH {ctes} SELECT * FROM {_cte(name)}"
 
 
@@ -148,7 +148,7 @@ def _splice_names(sql: str) -> str:
     cuts = [cut for node in tree.find_all(exp.Table, exp.Column) if (cut := _cut(node))]
     for start, end, text in sorted(cuts, reverse=True):
         sql = sql[:start] + text + sql[end:]
-    return re.sub(r"@(\w+)", lambda found: DATES[found[1]], sql)
+    return re.sub(r"@(\w+)", lambda match: DATES[match[1]], sql)
 
 
 def _cut(node: exp.Expr) -> tuple[int, int, str] | None:

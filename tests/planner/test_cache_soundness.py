@@ -50,9 +50,9 @@ def write_project(root: Path, models: Mapping[str, Model]) -> Path:
     """The project in files."""
     shutil.rmtree(root, ignore_errors=True)
     files = {
-        f"models/{name}.sql": f"MODEL (name {name}, kind {each.kind});\n{each.sql}"
-        for name, each in models.items()
-        if each.sql
+        f"models/{name}.sql": f"MODEL (name {name}, kind {model.kind});\n{model.sql}"
+        for name, model in models.items()
+        if model.sql
     }
     listed = [
         f"- name: {model.name}\n  columns:\n" + "".join(f"    {c.name}: {c.type or 'string'}\n" for c in model.columns)

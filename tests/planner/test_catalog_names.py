@@ -132,9 +132,9 @@ def test_the_same_name_in_another_catalog_is_another_table() -> None:
 def test_columns_are_followed_through_tables_with_and_without_a_catalog() -> None:
     parents = (external("ice.raw.b", "x y"), external("raw.b", "x z"))
     model = query("SELECT ice.raw.b.y, c.z AS w FROM ice.raw.b JOIN raw.b AS c ON c.x = ice.raw.b.x")
-    found = lineage_of({each.name: each for each in (*parents, model)}, "shop.a.y")
+    lineage = lineage_of({parent.name: parent for parent in (*parents, model)}, "shop.a.y")
 
-    assert {(edge.source.model, edge.source.column) for edge in found.edges if edge.target.column == "y"} == {
+    assert {(edge.source.model, edge.source.column) for edge in lineage.edges if edge.target.column == "y"} == {
         ("ice.raw.b", "y")
     }
     assert lineage_of({parent.name: parent for parent in parents}, "ice.raw.b.x").model == "ice.raw.b"
@@ -180,7 +180,7 @@ def test_a_model_takes_the_format_of_its_catalog(tmp_path: Path) -> None:
     }
     project = write_project(tmp_path, models, f"config: {{{ICEBERG}: jdbc}}")
 
-    assert {name: each.storage.table_format for name, each in project.models.items()} == {
+    assert {name: model.storage.table_format for name, model in project.models.items()} == {
         "lake.shop.a": "iceberg",
         "shop.b": "",
     }

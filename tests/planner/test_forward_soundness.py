@@ -80,22 +80,22 @@ class World:
         assert columns is not None
         self.db.execute(f'CREATE TABLE IF NOT EXISTS "{snapshot.table}" ({", ".join(columns)})')
         for interval in timeline:
-            given, rows = self.rows(source, interval) if source else self.fetch_rows(snapshot, interval, environment)
+            header, rows = self.rows(source, interval) if source else self.fetch_rows(snapshot, interval, environment)
             ranged = snapshot.kind is Kind.INCREMENTAL_BY_TIME_RANGE
             first, last = bounds(interval)
             where = f" WHERE day BETWEEN '{first}' AND '{last}'" if ranged else ""
             self.db.execute(f'DELETE FROM "{snapshot.table}"{where}')
             for row in rows:
-                values = [dict(zip(given, row, strict=True)).get(name) for name in columns]
+                values = [dict(zip(header, row, strict=True)).get(name) for name in columns]
                 marks = ", ".join("?" for _ in columns)
                 self.db.execute(f'INSERT INTO "{snapshot.table}" VALUES ({marks})', values)
             self.timelines[snapshot.table] = merge_intervals((*self.timelines.get(snapshot.table, ()), interval))
 
     def rows(self, table: str, interval: Interval | None) -> tuple[list[str], list[tuple[object, ...]]]:
-        found = self.db.execute(f'SELECT * FROM "{table}"')
-        names, (first, last) = [each[0] for each in found.description], bounds(interval)
+        cursor = self.db.execute(f'SELECT * FROM "{table}"')
+        names, (first, last) = [column[0] for column in cursor.description], bounds(interval)
         at = names.index("day") if "day" in names else None
-        return names, [row for row in found if interval is None or at is None or first <= str(row[at]) <= last]
+        return names, [row for row in cursor if interval is None or at is None or first <= str(row[at]) <= last]
 
     def fetch_rows(
         self, snapshot: Snapshot, interval: Interval, environment: Environment
@@ -103,16 +103,17 @@ class World:
         first, last = bounds(interval)
         sql = snapshot.model.sql.replace("@start_ds", f"'{first}'").replace("@end_ds", f"'{last}'")
         names = {
-            name: '"raw.t"' if name == "raw.t" else f'"{each.table}"' for name, each in environment.snapshots.items()
+            name: '"raw.t"' if name == "raw.t" else f'"{version.table}"'
+            for name, version in environment.snapshots.items()
         }
-        found = self.db.execute(re.sub(r"\b(?:raw|s)\.\w+", lambda match: names[match[0]], sql))
-        return [each[0] for each in found.description], found.fetchall()
+        cursor = self.db.execute(re.sub(r"\b(?:raw|s)\.\w+", lambda match: names[match[0]], sql))
+        return [column[0] for column in cursor.description], cursor.fetchall()
 
     def check(self) -> None:
         for name, snapshot in self.prod.snapshots.items():
             if snapshot.kind.is_stored and not snapshot.forced:
                 held = self.timelines[snapshot.table]
-                rows = [row for each in held for row in self.fetch_rows(snapshot, each, self.prod)[1]]
+                rows = [row for period in held for row in self.fetch_rows(snapshot, period, self.prod)[1]]
                 assert sorted(self.rows(snapshot.table, None)[1], key=repr) == sorted(rows, key=repr), name
 
 

@@ -49,8 +49,8 @@ class Worlds(World):
 
     @property
     def past_maps(self) -> Past:
-        maps = [("prod", each is self.past[-1], each.snapshots) for each in self.past]
-        maps += [(name, True, each.snapshots) for name, each in self.requests.items()]
+        maps = [("prod", environment is self.past[-1], environment.snapshots) for environment in self.past]
+        maps += [(name, True, environment.snapshots) for name, environment in self.requests.items()]
         mapped = {s.table for _, _, shown in maps for s in shown.values()}
         return Past(tuple(maps), {name: self.built.get(name) for name in self.timelines.keys() - mapped})
 
@@ -117,7 +117,9 @@ class Worlds(World):
 
     def sweep(self) -> None:
         shown = {
-            s.table for each in (self.prod, *self.past[-3:], *self.requests.values()) for s in each.snapshots.values()
+            s.table
+            for environment in (self.prod, *self.past[-3:], *self.requests.values())
+            for s in environment.snapshots.values()
         }
         for table in self.timelines.keys() - shown:
             self.db.execute(f'DROP TABLE IF EXISTS "{table}"')
@@ -147,7 +149,7 @@ class Worlds(World):
                 continue
             if not held:
                 continue  # what it reads was restated, and holds no day yet
-            rows = [row for each in held for row in self.fetch_rows(snapshot, each, self.prod)[1]]
+            rows = [row for period in held for row in self.fetch_rows(snapshot, period, self.prod)[1]]
             assert sorted(self.rows(snapshot.table, None)[1], key=repr) == sorted(rows, key=repr), (
                 f"{name} {snapshot.table}"
             )
@@ -179,32 +181,32 @@ def models(edit: dict[str, int]) -> dict[str, Model]:
 
 
 def asking(chance: random.Random, world: Worlds, pr: bool) -> dict[str, object]:
-    given: dict[str, object] = {}
+    options: dict[str, object] = {}
     how = {chance.choice(("plain", "forward", "since", "word", "empty"))}
     if pr:
         how.add(chance.choice(("plain", "plain", "start", "min")))
     if how & {"forward", "since"}:
         since = world.now - 2 * DAY if "since" in how else None
-        given["forward"] = ForwardOnly(True, since, destructive=("s.*",))
+        options["forward"] = ForwardOnly(True, since, destructive=("s.*",))
     if "empty" in how:
-        given["empty_backfill"] = True
+        options["empty_backfill"] = True
     if how & {"start", "min"}:
         start = chance.choice((START + 2 * DAY, world.now - DAY))
-        given["window"] = Window(world.now, start, min_intervals=4 if "min" in how else 0)
+        options["window"] = Window(world.now, start, min_intervals=4 if "min" in how else 0)
     if "word" in how:
         name = chance.choice(("s.a", "s.a", "s.c", "s.f"))
-        given["categories"] = {name: chance.choice((Category.FORWARD_ONLY, Category.BREAKING))}
-    return given
+        options["categories"] = {name: chance.choice((Category.FORWARD_ONLY, Category.BREAKING))}
+    return options
 
 
-def make_plan(world: Worlds, edit: dict[str, int], environment: str, given: dict[str, object]) -> Plan:
+def make_plan(world: Worlds, edit: dict[str, int], environment: str, options: dict[str, object]) -> Plan:
     target = world.prod if environment == "prod" else world.requests.get(environment, Environment(environment))
-    given = {"window": Window(world.now), "forward": ForwardOnly(destructive=("s.*",)), **given}
+    options = {"window": Window(world.now), "forward": ForwardOnly(destructive=("s.*",)), **options}
     try:
-        return build_plan(models(edit), target, world.prod, world.state_of_world, Request(**given))  # type: ignore[arg-type]
+        return build_plan(models(edit), target, world.prod, world.state_of_world, Request(**options))  # type: ignore[arg-type]
     except RequestError:
-        given.pop("categories", None)
-        return build_plan(models(edit), target, world.prod, world.state_of_world, Request(**given))  # type: ignore[arg-type]
+        options.pop("categories", None)
+        return build_plan(models(edit), target, world.prod, world.state_of_world, Request(**options))  # type: ignore[arg-type]
 
 
 def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random) -> str:
@@ -215,16 +217,16 @@ def step(world: Worlds, edits: dict[str, dict[str, int]], chance: random.Random)
         key = chance.choice(tuple(edit))
         edit[key] = chance.randrange(4 if key == "format" else 3)
         environment = where if choice == "pr" else "prod"
-        given = asking(chance, world, choice == "pr")
-        world.wanted[environment] = {key: given[key] for key in ("forward", "categories") if key in given}
-        plan = make_plan(world, edit, environment, given)
+        options = asking(chance, world, choice == "pr")
+        world.wanted[environment] = {key: options[key] for key in ("forward", "categories") if key in options}
+        plan = make_plan(world, edit, environment, options)
         if not plan.blockers:
             if choice == "pr":
                 with world.prod_unchanged():
                     world.carry_out(plan)
             else:
                 world.carry_out(plan)
-        return f"{environment} {key}={edit[key]} {given}" + plan_text(plan)
+        return f"{environment} {key}={edit[key]} {options}" + plan_text(plan)
     if choice == "merge":
         edits["prod"] = dict(edits[where])
         plan = make_plan(world, edits["prod"], "prod", world.wanted.get(where, {}))

@@ -84,8 +84,8 @@ def test_timelines_are_a_boolean_algebra(a: Timeline, b: Timeline, c: Timeline) 
 @settings(deadline=None)
 @given(PIECES, PIECES)
 def test_no_timeline_has_intervals_that_touch(a: Timeline, b: Timeline) -> None:
-    for each in (merge_intervals((*a, *b)), subtract_intervals(a, b), intersect_intervals(a, b)):
-        assert all(left.end < right.start for left, right in pairwise(each))
+    for result in (merge_intervals((*a, *b)), subtract_intervals(a, b), intersect_intervals(a, b)):
+        assert all(left.end < right.start for left, right in pairwise(result))
 
 
 @settings(deadline=None)
@@ -157,8 +157,8 @@ def test_batches_are_the_timeline_in_order_in_whole_units(
 
     assert (cut[0].start, cut[-1].end) == (start, end)
     assert all(left.end == right.start for left, right in pairwise(cut))
-    assert all(cron.cut(each.start) == each.start for each in cut)
-    assert all(len(list(cron.cuts(each))) <= (size or count) for each in cut)
+    assert all(cron.cut(part.start) == part.start for part in cut)
+    assert all(len(list(cron.cuts(part))) <= (size or count) for part in cut)
 
 
 @settings(deadline=None)

@@ -206,7 +206,7 @@ def one_case(scene: Scene, choose: random.Random, case: str) -> None:
     what += f"; then {' '.join(again)}: {after}"
     assert after.code == 0, what
     assert ("recovered" in after.result) == bool(pending), what
-    scene.tally.twice += [f"{case}: {each}" for each in batches_twice(after, held)]
+    scene.tally.twice += [f"{case}: {batch}" for batch in batches_twice(after, held)]
     with closing(shop.store()) as store:
         assert store.promotions.pending() == (), what
     assert scene.reader.round()[shop.schema] == [expected, expected], what
@@ -232,24 +232,24 @@ def batches_twice(after: Ended, held: dict[str, Timeline]) -> list[str]:
     """The batches that the next verb computed though they had been recorded."""
     plans = [event["plan"] for event in after.events if event["event"] == "plan"]
     tables = {model["name"]: model["table"] for plan in plans for model in plan["models"]}
-    found = []
+    batches = []
     for event in after.events:
         if event["event"] == "batch":
-            start, end = (datetime.fromisoformat(each).replace(tzinfo=UTC) for each in event["interval"])
+            start, end = (datetime.fromisoformat(moment).replace(tzinfo=UTC) for moment in event["interval"])
             if not subtract_intervals((Interval(start, end),), held.get(tables[event["model"]], ())):
-                found.append(f"{event['model']} {event['interval']}")
-    return found
+                batches.append(f"{event['model']} {event['interval']}")
+    return batches
 
 
 def check_rows(scene: Scene, shop: Shop, what: str) -> None:
     """All that prod shows, in one query: each day is there, once, in each table that is filled day by day."""
     names = {name: "day" if name in DAILY else "DATE '2000-01-01'" for name in MODELS}
     reads = (f"SELECT '{name}' name, {day} day, v FROM {shop.schema}.{name}" for name, day in names.items())
-    found = scene.rows(f"SELECT * FROM ({' UNION ALL '.join(reads)}) ORDER BY name, day, v")
-    assert [(name, v) for name, _, v in found if name not in DAILY] == [(n, shop.v) for n in "amnz"], what
+    contents = scene.rows(f"SELECT * FROM ({' UNION ALL '.join(reads)}) ORDER BY name, day, v")
+    assert [(name, v) for name, _, v in contents if name not in DAILY] == [(n, shop.v) for n in "amnz"], what
     days = [(FIRST + timedelta(days=number)).date() for number in range(shop.days)]
     for name in DAILY:
-        shown = [(day, v) for model, day, v in found if model == name]
+        shown = [(day, v) for model, day, v in contents if model == name]
         assert [day for day, _ in shown] == days, f"{name}: {shown}; {what}"
         if name == "again":
             assert [v for _, v in shown] == [1] * (len(days) - 1) + [0], f"{name}: {shown}; {what}"

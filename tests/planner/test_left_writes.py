@@ -77,13 +77,13 @@ class Shop:
         if state is None:
             return []
         with closing(StateStore(f"sqlite:///{state}")) as store:
-            writes = (each for table in store.tables.all() for each in store.running_writes.list_unfinished(table))
+            writes = (write for table in store.tables.all() for write in store.running_writes.list_unfinished(table))
             return [write.operation.id.replace("-", "") for write in writes]
 
     def batches(self) -> list[str]:
         """The folders that batches of the slow table were written to."""
-        found = self.place.glob("warehouse/*/*slow*/mergeplan-*")
-        return [path.name.removeprefix("mergeplan-") for path in found if self.schema in str(path)]
+        folders = self.place.glob("warehouse/*/*slow*/mergeplan-*")
+        return [path.name.removeprefix("mergeplan-") for path in folders if self.schema in str(path)]
 
 
 @pytest.fixture(params=sorted(KINDS))

@@ -66,6 +66,6 @@ def test_another_text_of_the_same_meaning_has_the_same_table_in_any_environment(
     one, _ = promote(shop())
     two, _ = promote(shop(ASKED.replace("s.raw", "s.raw AS r").replace("d BETWEEN", "r.d BETWEEN")))
 
-    assert {name: each.version for name, each in one.snapshots.items()} == {
-        name: each.version for name, each in two.snapshots.items()
+    assert {name: snapshot.version for name, snapshot in one.snapshots.items()} == {
+        name: snapshot.version for name, snapshot in two.snapshots.items()
     }

@@ -47,13 +47,18 @@ def under(engine: SparkEngine, settings: Settings) -> Iterator[Bench]:
 
 def compute_models(models: Models, settings: Settings) -> Models:
     return {
-        name: each if each.kind is Kind.EXTERNAL else replace(each, settings=settings) for name, each in models.items()
+        name: project_model if project_model.kind is Kind.EXTERNAL else replace(project_model, settings=settings)
+        for name, project_model in models.items()
     }
 
 
 def case(seed: int, settings: Settings) -> Case:
-    found = generate(seed)
-    return replace(found, before=compute_models(found.before, settings), after=compute_models(found.after, settings))
+    random_case = generate(seed)
+    return replace(
+        random_case,
+        before=compute_models(random_case.before, settings),
+        after=compute_models(random_case.after, settings),
+    )
 
 
 @pytest.mark.parametrize("block", range(max(CASES // BLOCK // 2, 1)))

@@ -53,14 +53,16 @@ BY_HAND = """
 
 def queries(engine: SparkEngine) -> list[str]:
     by_hand = [part.strip() for part in BY_HAND.split(";") if part.strip()]
-    found = [f"SELECT {each}" + ("" if " FROM (" in each else f" FROM {ROWS}") for each in by_hand]
+    statements = [
+        f"SELECT {expression}" + ("" if " FROM (" in expression else f" FROM {ROWS}") for expression in by_hand
+    ]
     names = [str(row[0]) for row in engine.fetch("SHOW FUNCTIONS").rows] if EVERY else []
     for name in names:
         asked = f"`{name}`" if name.isidentifier() else name
         lines = engine.fetch(f"DESCRIBE FUNCTION EXTENDED {asked}").rows
         told = "\n".join(str(line[0]) for line in lines)
-        found += [match[1] for match in re.finditer(r"^\s*> (SELECT .*?);\s*$", told, re.MULTILINE | re.DOTALL)]
-    return [sql for sql in found if not any(is_closed(name.lower()) for name in CALLED.findall(sql))]
+        statements += [match[1] for match in re.finditer(r"^\s*> (SELECT .*?);\s*$", told, re.MULTILINE | re.DOTALL)]
+    return [sql for sql in statements if not any(is_closed(name.lower()) for name in CALLED.findall(sql))]
 
 
 def answer(engine: SparkEngine, sql: str) -> tuple[str, str]:

@@ -71,14 +71,14 @@ def full_pass(folder: Path, kind: str) -> None:
         ):
             write(folder, column, views)
             outcome = session.plan(environment).apply()
-            line(name, [outcome.filled.batches, *(rows(session, each) for each in shown)])
+            line(name, [outcome.filled.batches, *(rows(session, table) for table in shown)])
             if name == "built":
                 for view in (shown[0], shown[2]):
                     session.fetch(f"ALTER VIEW {view} SET TBLPROPERTIES ('by' = 'hand')")
         line("dev", rows(session, dev))
         line("kept", [hand_property(session, view) for view in (shown[0], shown[2])])
         session.rollback("prod")
-        line("rolled back", [0, *(rows(session, each) for each in shown)])
+        line("rolled back", [0, *(rows(session, table) for table in shown)])
         line(
             "tables", sorted({snapshot.table for one in session.environments() for snapshot in one.snapshots.values()})
         )
@@ -98,9 +98,9 @@ def swept(session: Session) -> None:
     line("still", [len(session.fetch(f"SELECT v FROM lake.mergeplan__shop.{row[1]}").rows) for row in left])
 
 
-def line(name: str, found: object) -> None:
+def line(name: str, value: object) -> None:
     """One line of JSON."""
-    sys.stdout.write(json.dumps([name, found], default=str) + "\n")
+    sys.stdout.write(json.dumps([name, value], default=str) + "\n")
 
 
 def rows(session: Session, name: str) -> list[object]:

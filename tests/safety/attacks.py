@@ -148,10 +148,10 @@ def listen_for_others(targets):
 def use_io_uring(targets):
     """Nothing that goes through a ring is seen by a filter of calls."""
     libc = ctypes.CDLL(None, use_errno=True)
-    found = libc.syscall(425, 1, ctypes.create_string_buffer(120))
-    if found < 0 and ctypes.get_errno() == 22:
+    descriptor = libc.syscall(425, 1, ctypes.create_string_buffer(120))
+    if descriptor < 0 and ctypes.get_errno() == 22:
         return "a ring"  # it is there, and wants other arguments
-    return _print_done(found)
+    return _print_done(descriptor)
 
 
 def signal_the_service(targets):
@@ -194,9 +194,9 @@ def make_a_namespace(targets):
 
 def share_memory(targets):
     libc = ctypes.CDLL(None, use_errno=True)
-    found = _print_done(libc.shmget(0, 4096, 0o1666))
-    libc.shmctl(int(found), 0, None)
-    return found
+    segment = _print_done(libc.shmget(0, 4096, 0o1666))
+    libc.shmctl(int(segment), 0, None)
+    return segment
 
 
 def use_a_key_ring(targets):
@@ -231,13 +231,13 @@ ATTACKS = {
 
 def attack_all(targets):
     """What each attack got, '' for one that failed."""
-    found = {}
+    outcomes = {}
     for name, attack in ATTACKS.items():
         try:
-            found[name] = str(attack(targets)) or "it worked"
+            outcomes[name] = str(attack(targets)) or "it worked"
         except BaseException:  # an attacker goes on
-            found[name] = ""
-    return found
+            outcomes[name] = ""
+    return outcomes
 
 
 def print_all(targets):

@@ -135,8 +135,8 @@ class Scene:
 
     def close(self) -> None:
         """Let go of what answers and what waits."""
-        for each in self.sockets:
-            each.close()
+        for listener in self.sockets:
+            listener.close()
         self.listener.__exit__(None, None, None)
         self.victim.kill()
         self.victim.wait(10)
@@ -152,10 +152,10 @@ class Scene:
         return path
 
     def _listen(self, address: str) -> socket.socket:
-        found = socket.socket(socket.AF_UNIX)
-        found.bind(address)
-        found.listen()
-        return found
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(address)
+        listener.listen()
+        return listener
 
 
 def doors(text: str) -> dict[str, str]:
@@ -166,9 +166,9 @@ def doors(text: str) -> dict[str, str]:
 
 def loot(text: str) -> dict[str, list[str]]:
     """What each attack printed that it got, a text for each place in which it ran: '' where it failed."""
-    found: dict[str, list[str]] = {}
+    secrets: dict[str, list[str]] = {}
     for line in text.splitlines():
         if "LOOT [" in line:
             name, got = json.loads(line.partition("LOOT ")[2])
-            found.setdefault(name, []).append(got)
-    return found
+            secrets.setdefault(name, []).append(got)
+    return secrets

@@ -83,9 +83,9 @@ def test_a_function_in_a_frame_gets_nothing_where_workers_are_isolated(isolation
     command = [sys.executable, "-c", PROGRAM, text, json.dumps(targets), str(tmp_path / "home")]
     environment = {**os.environ, "MERGEPLAN_ISOLATION": isolation}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=True)
-    got = {name for name, each in loot(done.stdout).items() if any(each)}
+    got = {name for name, secrets in loot(done.stdout).items() if any(secrets)}
     scene.close()
 
-    assert {name: len(each) for name, each in loot(done.stdout).items()} == dict.fromkeys(ATTACKS, 2)
+    assert {name: len(secrets) for name, secrets in loot(done.stdout).items()} == dict.fromkeys(ATTACKS, 2)
     assert got == set() if isolation == "required" else got >= {"read_the_key", "write_the_warehouse", "run_a_command"}
     assert (scene.read_planted() == before) is (isolation == "required")

@@ -93,7 +93,7 @@ def test_a_deployment_tells_how_it_fares(sandbox: Sandbox, bot: Github) -> None:
     deployment.create_status("in_progress")
     deployment.create_status("success", environment_url="http://127.0.0.1/")
 
-    found = repo.get_deployments(environment="pr_1")[0]
-    assert found.sha == sandbox.head(SHOP, "more")
-    statuses = sandbox.state.repositories[SHOP].deployments[found.id].statuses
+    pr_deployment = repo.get_deployments(environment="pr_1")[0]
+    assert pr_deployment.sha == sandbox.head(SHOP, "more")
+    statuses = sandbox.state.repositories[SHOP].deployments[pr_deployment.id].statuses
     assert [status.state for status in statuses] == ["in_progress", "success"]

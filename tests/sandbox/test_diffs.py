@@ -24,12 +24,12 @@ def test_each_kind_of_change_is_named(repo: Path) -> None:
     later = {"old": None, "new name": long, "gone": None, "kept": "2\n", "added": "new\n"}
     second = repos.commit_files(repo, "main", later, "b", ANN, first)
 
-    found = {
+    diffs = {
         change.filename: (change.status, change.additions, change.deletions)
         for change in diff_files(repo, first, second)
     }
 
-    assert found == {
+    assert diffs == {
         "added": ("added", 1, 0),
         "gone": ("removed", 0, 1),
         "kept": ("modified", 1, 1),

@@ -66,7 +66,9 @@ def test_what_the_sandbox_answers_is_a_part_of_what_github_publishes(github_sche
 @pytest.mark.prove
 def test_what_the_bot_sends_is_valid_by_githubs_schema(github_schema: GraphQLSchema) -> None:
     view = CheckView("plan", "Title", "Summary")
-    new, known = (CheckRequest("a" * 40, view, "key", each) for each in (CheckId(), CheckId(1, "CR_1", "http://x")))
+    new, known = (
+        CheckRequest("a" * 40, view, "key", check_id) for check_id in (CheckId(), CheckId(1, "CR_1", "http://x"))
+    )
     document, variables = build_mutation(CommentEdit("IC_1", "Text"), [new, known], [{}, {}], "R_1")
 
     assert set(variables) == {"comment", "c0", "c1"}

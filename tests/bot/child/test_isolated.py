@@ -22,8 +22,8 @@ def isolation_said(settings: Settings, folder: Path, *, own_code: bool) -> dict[
     """What a planner is told of isolation."""
     with start_child(settings, Task((), folder, "ann/shop", "run-1", own_code=own_code), "run-1") as child:
         assert child.stdout is not None
-        found: dict[str, str] = json.loads(child.stdout.read())
-    return found
+        variables: dict[str, str] = json.loads(child.stdout.read())
+    return variables
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ def isolation_said(settings: Settings, folder: Path, *, own_code: bool) -> dict[
 def test_what_is_merged_goes_on_where_nothing_can_be_isolated(
     isolation: str, own_code: bool, how: str, tmp_path: Path
 ) -> None:
-    given = {"home": tmp_path / "home", "planner_command": (sys.executable, "-c", ECHO), "isolation": isolation}
-    assert isolation_said(Settings(**given), tmp_path, own_code=own_code)["MERGEPLAN_ISOLATION"] == how
+    fields = {"home": tmp_path / "home", "planner_command": (sys.executable, "-c", ECHO), "isolation": isolation}
+    assert isolation_said(Settings(**fields), tmp_path, own_code=own_code)["MERGEPLAN_ISOLATION"] == how
 
 
 def test_the_planner_is_told_what_no_code_may_read(tmp_path: Path) -> None:

@@ -81,9 +81,9 @@ def install(
     tmp_path: Path, requirements: str, environ: Mapping[str, str] | None = None, **settings: Any
 ) -> Path | None:
     wanted = requirements_of({"requirements.txt": requirements}.get)
-    given = Settings(home=tmp_path / "home", isolation="none" if cannot() else "required", **settings)
+    bot_settings = Settings(home=tmp_path / "home", isolation="none" if cannot() else "required", **settings)
     environ = environ or {"PIP_FIND_LINKS": str(tmp_path / "links"), "PIP_NO_INDEX": "1", "SECRET": SECRET}
-    return packages_folder(given, tmp_path / "home", wanted, environ, lambda: "")
+    return packages_folder(bot_settings, tmp_path / "home", wanted, environ, lambda: "")
 
 
 def test_packages_are_installed_once_with_what_they_require(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_packages_are_installed_once_with_what_they_require(tmp_path: Path) -> N
     assert sorted(path.name for path in first.iterdir() if not path.name.endswith((".dist-info", ".json"))) == [
         "acme", "acme_core.py",
     ]  # fmt: skip
-    assert [each.split()[0] for each in versions_in(first, "acme").split(" acme")] == ["acme", "-core"]
+    assert [version.split()[0] for version in versions_in(first, "acme").split(" acme")] == ["acme", "-core"]
 
 
 def test_what_is_not_there_or_is_no_wheel_is_a_sentence_at_the_file(tmp_path: Path) -> None:

@@ -44,13 +44,13 @@ def test_no_module_that_project_code_could_leave_runs_in_the_planner(tmp_path: P
     settings = Settings(home=tmp_path)
     plant_files(tmp_path / SHOP)
     environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path / SHOP), "PYTHONUSERBASE": str(tmp_path / SHOP)}
-    given = child_environment(settings, SHOP, environ)
-    given |= {"HOME": str(tmp_path / SHOP), "PYTHONPATH": str(tmp_path / SHOP)} if home else {}
+    variables = child_environment(settings, SHOP, environ)
+    variables |= {"HOME": str(tmp_path / SHOP), "PYTHONPATH": str(tmp_path / SHOP)} if home else {}
     argv = planner_argv(settings)
     flags = argv[1 : argv.index("-m")]
     python = str(getattr(sys, "_base_executable", sys.executable))
     asked = [python, *flags, "-c", ASK]
-    told = subprocess.run(asked, cwd=tmp_path / SHOP, env=given, capture_output=True, text=True, check=True)
+    told = subprocess.run(asked, cwd=tmp_path / SHOP, env=variables, capture_output=True, text=True, check=True)
 
     assert told.stdout.split() == ["False", "False"]
 
@@ -58,11 +58,11 @@ def test_no_module_that_project_code_could_leave_runs_in_the_planner(tmp_path: P
 def test_the_planner_is_handed_no_variable_of_pythons_and_no_home_that_code_may_write(tmp_path: Path) -> None:
     """A library reads passwords and settings from below HOME: there is nothing."""
     environ = {"PYTHONPATH": "/evil", "PYTHONSTARTUP": "/evil", "JAVA_TOOL_OPTIONS": "-evil", "PGPASSFILE": "/evil"}
-    given = child_environment(Settings(home=tmp_path), SHOP, {**environ, "HOME": "/root"})
+    variables = child_environment(Settings(home=tmp_path), SHOP, {**environ, "HOME": "/root"})
 
-    assert not environ.keys() & given.keys()
-    assert not Path(given["HOME"]).exists()
-    assert (given["PYTHONNOUSERSITE"], given["PYTHONSAFEPATH"]) == ("1", "1")
+    assert not environ.keys() & variables.keys()
+    assert not Path(variables["HOME"]).exists()
+    assert (variables["PYTHONNOUSERSITE"], variables["PYTHONSAFEPATH"]) == ("1", "1")
 
 
 def test_the_planner_is_handed_what_the_operator_says_of_spark(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from mergeplan.planner.errors import ProjectError
 
 def lines_required(**files: str) -> tuple[str, ...] | None:
     names = {"lock": "requirements.lock", "txt": "requirements.txt", "toml": "pyproject.toml"}
-    given = {names[key]: text for key, text in files.items()}
-    found = requirements_of(given.get)
-    return None if found is None else found.lines
+    contents = {names[key]: text for key, text in files.items()}
+    requirements = requirements_of(contents.get)
+    return None if requirements is None else requirements.lines
 
 
 def test_a_lock_comes_before_requirements_and_a_pyproject() -> None:

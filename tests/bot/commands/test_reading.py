@@ -134,9 +134,9 @@ def test_a_mistake_names_the_cause_and_what_to_type(text: str, said: str) -> Non
 def test_with_a_namespace_other_commands_are_other_bots() -> None:
     """Behaviour 30: beside a bot with a /plan of its own."""
     text = "/plan\n/warehouse help\n/mergeplan status\n/Warehouse `diff` a.b\n/pln"
-    found = [command for command in read_commands(text, "Warehouse") if isinstance(command, Command)]
+    commands = [command for command in read_commands(text, "Warehouse") if isinstance(command, Command)]
 
-    assert [each.verb for each in found] == ["help", "status", "diff"]
+    assert [command.verb for command in commands] == ["help", "status", "diff"]
 
 
 @pytest.mark.parametrize(
@@ -160,11 +160,11 @@ def test_a_condition_is_what_was_written(text: str, model: str, where: str) -> N
 def test_models_are_restated_for_days_that_are_given_in_any_way() -> None:
     """As one argument each, whatever stands between."""
     text = "/restate Tag:pii+ --end=2026-01-07 --start 2026-01-01\n/restate shop.*\n/rollback 3"
-    found = [
+    selections = [
         (command.model, command.days, command.number) for command in read_commands(text) if isinstance(command, Command)
     ]
 
-    assert found == [("tag:pii+", ("2026-01-01", "2026-01-07"), 0), ("shop.*", ("", ""), 0), ("", ("", ""), 3)]
+    assert selections == [("tag:pii+", ("2026-01-01", "2026-01-07"), 0), ("shop.*", ("", ""), 0), ("", ("", ""), 3)]
 
 
 def test_a_restatement_in_a_copy_is_told_by_its_word() -> None:

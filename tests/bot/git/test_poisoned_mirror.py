@@ -242,8 +242,8 @@ def patiently(checkout: Checkout, github: Sandbox) -> tuple[dict[str, str], str]
             checkout.fetch("change")
             merged = checkout.merge(github.head(SHOP), github.head(SHOP, "change")).commit
             with checkout.files(checkout.head("main")) as place:
-                found = {str(path.relative_to(place)): path.read_text() for path in place.rglob("*.sql")}
-            return found, str(checkout.read(merged, "models/b.sql"))
+                queries = {str(path.relative_to(place)): path.read_text() for path in place.rglob("*.sql")}
+            return queries, str(checkout.read(merged, "models/b.sql"))
         except CheckoutFailed:
             continue
     raise AssertionError("the checkout did not mend")

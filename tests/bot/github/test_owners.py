@@ -181,9 +181,9 @@ def test_threads_that_claim_at_once_leave_the_last_thread_to_others(
     two.worker.stop()
     worker, claim = Worker(two.context), two.context.inbox.queue.claim
 
-    def slow_claim(*given: Any, **more: Any) -> Job | None:
+    def slow_claim(*arguments: Any, **more: Any) -> Job | None:
         time.sleep(0.2)
-        return claim(*given, **more)
+        return claim(*arguments, **more)
 
     monkeypatch.setattr(two.context.inbox.queue, "claim", slow_claim)
     two.context.inbox.queue.wake(SHOP, 1)

@@ -61,10 +61,10 @@ def test_a_part_that_is_refused_is_found_beside_what_was_done(bench: Bench) -> N
 
     assert checks.find(head, "key").id == 0
     assert checks.write_together(None, [made, refused]) is None
-    found = checks.find(head, "key")
-    assert found.node
-    assert found.url
-    assert checks.write(CheckRequest(head, VIEW, "key", found)) == found
+    check_id = checks.find(head, "key")
+    assert check_id.node
+    assert check_id.url
+    assert checks.write(CheckRequest(head, VIEW, "key", check_id)) == check_id
 
 
 def test_what_an_earlier_release_wrote_is_changed_by_its_number(bench: Bench) -> None:
@@ -82,7 +82,7 @@ def test_what_an_earlier_release_wrote_is_changed_by_its_number(bench: Bench) ->
     assert [call for call in bench.github.calls[before:] if call.method == "PATCH"]
     changed = set(after.checks) - set(bare)
     assert changed
-    assert all(each.node for each in changed)
+    assert all(check.node for check in changed)
     assert after.comment.node
     assert set(bench.conclusions(bench.head(number)).values()) == {"success"}
 

@@ -13,15 +13,15 @@ def test_the_bots_token_may_do_what_its_table_says_and_gits_reads_one_repository
     """The sandbox's App was granted more, such as to write statuses."""
     bench.open(COLUMN)
     bench.idle()
-    given = [token for token in bench.github.state.tokens.values() if token.kind == "installation"]
-    of_git = [each for each in given if each.repositories is not None]
-    (own,) = {each.permissions for each in given if each.repositories is None}
+    tokens = [token for token in bench.github.state.tokens.values() if token.kind == "installation"]
+    of_git = [token for token in tokens if token.repositories is not None]
+    (own,) = {token.permissions for token in tokens if token.repositories is None}
 
     assert own == tuple(sorted(token_permissions(APP_PERMISSIONS).items()))
     assert {"deployments", "members"} <= dict(own).keys()
     assert "statuses" not in dict(own)
-    assert {each.permissions for each in of_git} == {(("contents", "read"), ("metadata", "read"))}
-    assert {each.repositories for each in of_git} == {frozenset({SHOP})}
+    assert {token.permissions for token in of_git} == {(("contents", "read"), ("metadata", "read"))}
+    assert {token.repositories for token in of_git} == {frozenset({SHOP})}
 
 
 def test_what_is_optional_is_asked_for_where_it_was_granted() -> None:

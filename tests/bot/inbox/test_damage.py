@@ -45,10 +45,10 @@ def test_a_damaged_inbox_is_told(damage: str, tmp_path: Path) -> None:
 
 
 def start_service(home: Path, port: int = 0) -> subprocess.CompletedProcess[str]:
-    given = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_WEBHOOK_SECRET": "s" * 32, "MERGEPLAN_GITHUB_TOKEN": "t"}
+    variables = {"MERGEPLAN_HOME": str(home), "MERGEPLAN_WEBHOOK_SECRET": "s" * 32, "MERGEPLAN_GITHUB_TOKEN": "t"}
     return subprocess.run(
         [sys.executable, "-m", "mergeplan.bot.main", "serve", "--port", str(port)],
-        env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True, timeout=120,
+        env={"PATH": os.environ["PATH"], **variables}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
 
 

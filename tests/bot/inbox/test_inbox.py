@@ -95,7 +95,7 @@ def test_groups_over_the_same_keys_do_not_stop_each_other(inbox: Inbox) -> None:
 
     numbers = list(range(1, 30))
     threads = [
-        threading.Thread(target=send, args=(name, each)) for name, each in (("a", numbers), ("b", numbers[::-1]))
+        threading.Thread(target=send, args=(name, order)) for name, order in (("a", numbers), ("b", numbers[::-1]))
     ]
     for thread in threads:
         thread.start()

@@ -80,9 +80,9 @@ def test_text_of_others_is_inert_on_every_page(name: str) -> None:
         replace(view_of(view, progress=progress), decisions=(Decision(1.0, EVIL, EVIL, EVIL),)), name, EVIL
     )
 
-    found = Tags(text).found
-    assert {tag for tag, _ in found} <= TAGS
-    assert not [key for _, attributes in found for key in attributes if key.startswith("on") or key == "style"]
+    tags = Tags(text).found
+    assert {tag for tag, _ in tags} <= TAGS
+    assert not [key for _, attributes in tags for key in attributes if key.startswith("on") or key == "style"]
     assert not [href for href in links(text) if not re.match(r"https://github\.com/ann/shop/|[a-z]+\?key=|#", href)]
     assert "23331" not in text
     assert "\u202e" not in text
@@ -94,13 +94,13 @@ def test_javascript_is_no_address_of_a_repository() -> None:
 
 
 def test_a_page_may_load_run_and_send_nothing_and_nobody_learns_its_address() -> None:
-    given = headers()
+    fields = headers()
 
     assert re.fullmatch(
         r"default-src 'none'; style-src 'sha256-\S+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        given["Content-Security-Policy"],
+        fields["Content-Security-Policy"],
     )
-    assert (given["Referrer-Policy"], given["Cache-Control"]) == ("no-referrer", "no-store")
+    assert (fields["Referrer-Policy"], fields["Cache-Control"]) == ("no-referrer", "no-store")
 
 
 def test_code_and_bold_type_are_kept_and_links_are_text() -> None:

@@ -32,7 +32,7 @@ def test_an_approval_counts_for_the_plan_that_was_shown_for_its_commit_at_its_ti
     early = replace(YES, at="2026-11-22T09:59:00+00:00")
     of_old = replace(YES, commit=OLD)
 
-    assert [summarize_reviews((each,), SHOWN, ("d1",), "wim").approved for each in (YES, of_old, early)] == [
+    assert [summarize_reviews((review,), SHOWN, ("d1",), "wim").approved for review in (YES, of_old, early)] == [
         ("ann",),
         ("ann",),
         (),
@@ -82,10 +82,11 @@ def test_a_freeze_knows_its_zone_and_when_it_begins_and_ends() -> None:
     """By the clocks of the zone, also across a change of summer time."""
     weekend = Freeze("Europe/Berlin", cron="0 16 * * 5", hours=64, reason="the weekend.")
     days = Freeze("America/New_York", datetime(2026, 12, 20), datetime(2027, 1, 4))
-    found = frozen_until((weekend, days), NOW)
+    freeze = frozen_until((weekend, days), NOW)
 
     assert (
-        found and freeze_sentence(*found) == "Prod is frozen until Mon 23 Nov 2026 08:00 (Europe/Berlin): the weekend."
+        freeze
+        and freeze_sentence(*freeze) == "Prod is frozen until Mon 23 Nov 2026 08:00 (Europe/Berlin): the weekend."
     )
     assert next_change((weekend, days), NOW) == datetime(2026, 11, 23, 7, tzinfo=UTC)
     assert frozen_until((weekend, days), datetime(2026, 11, 25, tzinfo=UTC)) is None

@@ -29,8 +29,8 @@ def merge_pull(bench: Bench, files: dict[str, str] = COLUMN, branch: str = "chan
 
 
 def prod(bench: Bench) -> dict[str, Any]:
-    found: dict[str, Any] = bench.planner_state()["environments"]["prod"]
-    return found
+    prod_map: dict[str, Any] = bench.planner_state()["environments"]["prod"]
+    return prod_map
 
 
 def reverts(bench: Bench, number: int) -> list[PullRequest]:
@@ -170,12 +170,12 @@ def test_killed_between_a_call_and_its_record_everything_is_done_once(
     for where, name in ((rollbacks, "_store_outcome"), (steps, "open_revert")):
         real = getattr(where, name)
 
-        def dying(*given: Any, name: str = name, real: Callable[..., Any] = real) -> Any:
-            done = real(*given) if name == "open_revert" else None
+        def dying(*arguments: Any, name: str = name, real: Callable[..., Any] = real) -> Any:
+            done = real(*arguments) if name == "open_revert" else None
             if name not in died:
                 died.append(name)
                 raise RuntimeError("killed")
-            return done if name == "open_revert" else real(*given)
+            return done if name == "open_revert" else real(*arguments)
 
         monkeypatch.setattr(where, name, dying)
     number = merge_pull(bench)

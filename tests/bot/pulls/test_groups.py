@@ -47,7 +47,7 @@ def test_a_group_that_fails_leaves_the_queue_and_the_next_one_is_planned_anew(be
     assert bench.github.advance_queue(SHOP, author="wim") == [other]
     bench.idle()
 
-    assert [bench.record(each).state for each in (number, other)] == [PullState.FAILED, PullState.PROMOTED]
+    assert [bench.record(pull).state for pull in (number, other)] == [PullState.FAILED, PullState.PROMOTED]
     assert sorted(bench.planner_state()["environments"]["prod"]["models"]) == [
         "shop.more",
         "shop.orders",

@@ -36,7 +36,7 @@ def press(bench: Bench, number: int, check: str, label: str, author: str = "wim"
 def tick(bench: Bench, number: int, command: str, author: str = "wim") -> None:
     """The box of a command in the plan comment is ticked, and all that follows is done."""
     text = bench.plan(number)
-    line = next(index for index, each in enumerate(text.split("\n")) if each.startswith(f"- [ ] {command}"))
+    line = next(index for index, row in enumerate(text.split("\n")) if row.startswith(f"- [ ] {command}"))
     bench.github.edit_comment(SHOP, bench.record(number).comment.id, toggle_box(text, line), author=author)
     bench.idle()
 
@@ -70,7 +70,7 @@ def test_the_buttons_of_a_costly_plan_ask_for_the_role_of_the_command(copy_bench
     shown = bench.checks(bench.head(number))["environment"].actions
     press(bench, number, "environment", "Approve cost")
 
-    assert [(each.label, each.description) for each in shown] == [
+    assert [(action.label, action.description) for action in shown] == [
         ("Approve cost", "Computes the estimate. Needs maintain."),
         ("Skip backfill", "The merge computes rows. Needs write."),
     ]

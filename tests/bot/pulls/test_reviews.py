@@ -124,8 +124,8 @@ def test_a_merge_that_the_rules_do_not_let_in_waits_and_later_ones_wait_behind_i
     bench.github.commit(SHOP, "other", {"models/more.sql": "SELECT 3 AS x\n"}, "Other", author="wim")
     other = bench.github.open_pull_request(SHOP, "other", "main", "Other", author="wim")
     bench.idle()
-    for each in (number, other):
-        bench.github.merge(SHOP, each, author="ann")
+    for pull in (number, other):
+        bench.github.merge(SHOP, pull, author="ann")
         bench.idle()
 
     assert bench.record(number).rules.held
@@ -133,7 +133,7 @@ def test_a_merge_that_the_rules_do_not_let_in_waits_and_later_ones_wait_behind_i
     assert bench.conclusions(bench.head(number))["promotion"] == "action_required"
     assert "### ✋ Merged; promotion on hold" in bench.plan(number)
     review(bench, number, "bob")
-    assert [bench.record(each).state for each in (number, other)] == [PullState.PROMOTED] * 2
+    assert [bench.record(pull).state for pull in (number, other)] == [PullState.PROMOTED] * 2
     assert "shop.more" in bench.planner_state()["environments"]["prod"]["models"]
 
 
@@ -182,7 +182,7 @@ def test_a_revert_ends_the_wait_of_a_held_merge(make_bench: Make) -> None:
     bench.github.merge(SHOP, back, author="ann")
     bench.idle()
 
-    assert [bench.record(each).state for each in (number, back)] == [PullState.PROMOTED] * 2
+    assert [bench.record(pull).state for pull in (number, back)] == [PullState.PROMOTED] * 2
     assert "It is promoted together with" in bench.plan(number)
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
 

@@ -45,10 +45,10 @@ def test_where_none_is_touched_the_first_answers() -> None:
 
 def test_an_unknown_project_is_answered_once_and_changes_nothing() -> None:
     (asked,) = read_commands("/plan --project adds")
-    found = check_project(asked, (SHOP, ADS))
+    mistake = check_project(asked, (SHOP, ADS))
     assert target_projects(asked, (SHOP, ADS)) == (SHOP.key,)
-    assert isinstance(found, Mistake)
-    assert "`shop`, `ads`" in found.instead
+    assert isinstance(mistake, Mistake)
+    assert "`shop`, `ads`" in mistake.instead
 
 
 def test_a_condition_may_speak_of_a_project() -> None:

@@ -38,8 +38,8 @@ def test_a_plan_of_selected_models_says_what_it_leaves_out_and_is_not_ready(benc
     assert comment.splitlines()[1].startswith("### 🔎 Plan of selected models: replaces 1 table of prod")
     assert "**Not ready.** Only `shop.orders` was planned; 1 changed model not: `shop.more`." in comment
     assert "- [ ] `/plan`: plans all changed models, against prod as it is now" in comment
-    found = bench.conclusions(bench.head(number))
-    assert (found["plan"], found["promotion"]) == ("action_required", "action_required")
+    conclusions = bench.conclusions(bench.head(number))
+    assert (conclusions["plan"], conclusions["promotion"]) == ("action_required", "action_required")
     assert "`shop.more`" in str(bench.checks(bench.head(number))["promotion"].summary)
 
 

@@ -479,7 +479,7 @@ def test_new_tables_may_stay_empty_until_somebody_wants_them(bench: Bench) -> No
     last = bench.calls("plan", "pr_1")[-1]["argv"]
 
     assert "--skip-backfill" in skipped
-    assert not any(each.startswith("--data-diff") for each in skipped)
+    assert not any(argument.startswith("--data-diff") for argument in skipped)
     assert "--skip-backfill" not in last
     assert {"shop.orders=breaking", "shop.totals=breaking"} <= set(last)
 

@@ -23,12 +23,12 @@ from tests.bot.changing import change_record
 
 
 def show(state: PullState = PullState.PLANNED, *, models: list[dict[str, Any]] | None = None, **changes: Any) -> Shown:
-    given = (
+    change_rows = (
         [{"name": "shop.orders", "change": "direct", "category": "breaking", "kind": "FULL"}]
         if models is None
         else models
     )
-    plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": given, "blockers": []}
+    plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": change_rows, "blockers": []}
     result = {"event": "result", "ok": True, "applied": True, "plan": plan}
     record = PullRecord("ann/shop", 7, state, "a" * 40)
     known = {"environment_name": "pr_7", "comment_id": 1, "run_lines": run_lines([result], 0)}
@@ -239,7 +239,7 @@ def test_a_broken_rule_fails_the_check_of_the_linter_and_another_error_leaves_it
         view = show(PullState.FAILED, run_lines=run_lines([*errors, {"event": "result", "ok": False}], 1))
         by_name = {check.name.split()[-1]: check for check in checks(view)}
         of_both = ((name, by_name[name]) for name in ("lint", "plan"))
-        return [(name, each.conclusion, each.title, len(each.annotations)) for name, each in of_both]
+        return [(name, check.conclusion, check.title, len(check.annotations)) for name, check in of_both]
 
     title = "The project breaks rules of its linter"
     assert check_texts(broken) == [("lint", "failure", "1 error", 1), ("plan", "failure", title, 0)]
@@ -277,8 +277,8 @@ def test_what_an_audit_found_is_shown_with_its_query_and_its_masked_rows() -> No
 
 def audit_comment(*problems: dict[str, Any]) -> str:
     """The comment of a plan whose audit `nulls` of shop.orders found rows, beside other problems."""
-    found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
-    lines = [found, *({"event": "error", **problem} for problem in problems), {"event": "result", "ok": False}]
+    audit = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
+    lines = [audit, *({"event": "error", **problem} for problem in problems), {"event": "result", "ok": False}]
     return plan_comment(show(PullState.FAILED, run_lines=run_lines(lines, 4))) or ""
 
 
@@ -296,23 +296,23 @@ def test_a_failed_audit_keeps_its_line_whatever_other_problems_say() -> None:
 def test_a_failed_audit_is_named_in_the_headline_with_its_rows() -> None:
     """Several are counted."""
     other = {"event": "audit", "model": "shop.orders", "name": "few", "ok": False, "blocking": True, "count": 1}
-    found = {**other, "name": "nulls", "count": 3}
+    audit = {**other, "name": "nulls", "count": 3}
 
     def title(*audits: dict[str, Any]) -> str:
         lines = run_lines([*audits, {"event": "result", "ok": False}], 4)
         return (plan_comment(show(PullState.FAILED, run_lines=lines)) or "").splitlines()[1]
 
-    assert title(found) == "### ❌ The audit `nulls` of `shop.orders` found 3 rows"
-    assert title(found, other) == "### ❌ 2 blocking audits found rows"
-    assert title(found, {**other, "blocking": False}) == "### ❌ The audit `nulls` of `shop.orders` found 3 rows"
+    assert title(audit) == "### ❌ The audit `nulls` of `shop.orders` found 3 rows"
+    assert title(audit, other) == "### ❌ 2 blocking audits found rows"
+    assert title(audit, {**other, "blocking": False}) == "### ❌ The audit `nulls` of `shop.orders` found 3 rows"
 
 
 def test_a_line_has_one_remark_for_a_failed_audit() -> None:
     place = {"path": "models/orders.sql", "line": 3}
-    found = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
+    audit = {"event": "audit", "model": "shop.orders", "name": "nulls", "ok": False, "blocking": True, "count": 3}
     error = {"event": "error", "message": "3 rows.", "kind": "AuditFailed", "audit": "nulls", "model": "shop.orders"}
     plan = {"id": "p1", "environment": "pr_7", "base": "prod", "models": [{"name": "shop.orders", "change": "direct"}]}
-    lines = [{**found, **place}, {**error, **place}, {"event": "result", "ok": False, "plan": plan}]
+    lines = [{**audit, **place}, {**error, **place}, {"event": "result", "ok": False, "plan": plan}]
     view = show(PullState.FAILED, run_lines=run_lines(lines, 4))
 
     check = next(check for check in checks(view) if check.name == "mergeplan / environment")

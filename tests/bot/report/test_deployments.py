@@ -14,8 +14,11 @@ SHOWN = {**PROJECT, "config.yaml": "gateways: {}\ncicd_bot:\n  deployments: true
 
 def states(bench: Bench) -> dict[tuple[str, str], list[str]]:
     """The states that each environment's deployment went through, by environment and commit."""
-    found = bench.github.state.repositories[SHOP].deployments.values()
-    return {(each.environment, each.sha): [status.state for status in each.statuses] for each in found}
+    deployments = bench.github.state.repositories[SHOP].deployments.values()
+    return {
+        (deployment.environment, deployment.sha): [status.state for status in deployment.statuses]
+        for deployment in deployments
+    }
 
 
 def test_an_environment_and_prod_are_deployments_with_their_states_and_links(copy_bench: Callable[..., Bench]) -> None:

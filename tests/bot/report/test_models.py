@@ -44,7 +44,7 @@ def test_five_hundred_models_are_one_screen_and_a_valid_comment() -> None:
 
 
 def test_a_group_is_a_row_that_unfolds_to_its_names() -> None:
-    lines = group_table([ModelChange.model_validate(each) for each in many()]).splitlines()
+    lines = group_table([ModelChange.model_validate(fields) for fields in many()]).splitlines()
 
     assert lines[2].startswith(
         "| 🔴 Breaking<br><details><summary><b>40 models</b></summary>shop.edit_0<br>shop.edit_1<br>"

@@ -29,9 +29,9 @@ COSTLY = {"event": "error", "kind": "TooCostly", "message": "Too much.", "retry"
 @st.composite
 def views(draw: st.DrawFn) -> Shown:
     """A pull request in any state, of any models, under any rules."""
-    given = draw(st.lists(NAMES, max_size=4))
-    models = [{"name": name, "change": "direct", "category": "breaking", "kind": "FULL"} for name in given]
-    models += [{**READER, "name": f"below.m{number}", "parents": [name]} for number, name in enumerate(given)]
+    names = draw(st.lists(NAMES, max_size=4))
+    models = [{"name": name, "change": "direct", "category": "breaking", "kind": "FULL"} for name in names]
+    models += [{**READER, "name": f"below.m{number}", "parents": [name]} for number, name in enumerate(names)]
     plan = {"id": "p1", "digest": "q", "environment": "pr_7", "base": "prod", "models": models, "blockers": []}
     costly = draw(st.booleans())
     result = {"event": "result", "ok": not costly, "applied": draw(st.booleans()), "plan": plan}
@@ -56,14 +56,14 @@ def test_buttons_and_boxes_are_within_githubs_limits_and_each_is_the_one_command
             assert 0 < len(action.description) <= 40
             assert 0 < len(action.identifier) <= 20
     offered = list_offers(record, prod)
-    assert len({each.identifier for each in offered}) == len({each.box for each in offered})
-    for each in offered:
-        assert (BOX.fullmatch(each.line) is None) == each.moves_prod
-        assert sum(check.has_button(each) for check in CHECKS) == 1 or each.button is None
-        boxed = resolve_press(each.box, Press((each.box,)), record, prod)
-        (typed,) = read_commands(each.typed, prod.namespace)
-        assert typed == resolve_press(each.identifier, Press((each.identifier,), record.head), record, prod)
-        assert isinstance(boxed, Mistake) if each.moves_prod else boxed == typed
+    assert len({offer.identifier for offer in offered}) == len({offer.box for offer in offered})
+    for offer in offered:
+        assert (BOX.fullmatch(offer.line) is None) == offer.moves_prod
+        assert sum(check.has_button(offer) for check in CHECKS) == 1 or offer.button is None
+        boxed = resolve_press(offer.box, Press((offer.box,)), record, prod)
+        (typed,) = read_commands(offer.typed, prod.namespace)
+        assert typed == resolve_press(offer.identifier, Press((offer.identifier,), record.head), record, prod)
+        assert isinstance(boxed, Mistake) if offer.moves_prod else boxed == typed
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ def row(model: str, cost: str = "", note: str = "", **more: Any) -> PhysicalPlan
     return PhysicalPlanRow(model=model, changes=(PhysicalChangeRow(**change),) if cost else (), note=note)
 
 
-def blocks(*found: PhysicalPlanRow) -> list[str]:
-    return physical_blocks(PlannerOutcome(0, True, physical_plan=found))
+def blocks(*plans: PhysicalPlanRow) -> list[str]:
+    return physical_blocks(PlannerOutcome(0, True, physical_plan=plans))
 
 
 @pytest.mark.parametrize(

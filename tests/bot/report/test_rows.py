@@ -26,8 +26,8 @@ def counts(**numbers: int) -> dict[str, Any]:
     return one | {"only_first": 0, "only_second": 0, "changed": 0, "duplicate_keys": (0, 0)} | numbers
 
 
-def outcome(*found: DataDifference) -> PlannerOutcome:
-    return PlannerOutcome(0, True, data_diff=found)
+def outcome(*differences: DataDifference) -> PlannerOutcome:
+    return PlannerOutcome(0, True, data_diff=differences)
 
 
 PHONE = 324  # pixels that GitHub's page leaves a table at 390
@@ -42,7 +42,7 @@ def narrowest(table: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("found", "title"),
+    ("differences", "title"),
     [
         ((), ""),
         ((diff("a.a"), diff("a.b")), "0 rows changed"),
@@ -62,9 +62,9 @@ def narrowest(table: str) -> int:
     ],
 )
 def test_the_first_line_says_how_many_rows_and_nothing_that_was_not_compared(
-    found: tuple[DataDifference, ...], title: str
+    differences: tuple[DataDifference, ...], title: str
 ) -> None:
-    assert rows_title(outcome(*found)) == title
+    assert rows_title(outcome(*differences)) == title
 
 
 def test_the_models_with_the_largest_shares_stand_first_and_equal_ones_share_a_line() -> None:
@@ -82,9 +82,9 @@ def test_an_edited_model_stands_before_the_models_that_it_changes() -> None:
     plan = PlanView.model_validate(
         {"id": "p", "environment": "pr_1", "models": [{"name": "a.source", "change": "direct"}]}
     )
-    found = [diff("a.sum", 1000), diff("a.source", 1), diff("a.other", 500)]
+    differences = [diff("a.sum", 1000), diff("a.source", 1), diff("a.other", 500)]
 
-    table, rest = rows_blocks(PlannerOutcome(0, True, plan=plan, data_diff=tuple(found)), most=2)
+    table, rest = rows_blocks(PlannerOutcome(0, True, plan=plan, data_diff=tuple(differences)), most=2)
 
     assert [line.split(" | ")[0] for line in table.splitlines()[4:]] == ["| `a.source`", "| `a.sum`"]
     assert "<summary>1 more model whose rows differ</summary>" in rest
@@ -137,8 +137,8 @@ def test_of_rows_that_are_nobodys_business_only_the_columns_are_told() -> None:
 
 
 def test_samples_are_folded_inert_and_side_by_side() -> None:
-    found = {"columns": ["id", "s__amount", "t__amount"], "rows": [[7, "##", "<b>@ann</b> `|`"]]}
-    *_, block = rows_blocks(outcome(diff("a.a", 1, samples={"changed": found})))
+    sample = {"columns": ["id", "s__amount", "t__amount"], "rows": [[7, "##", "<b>@ann</b> `|`"]]}
+    *_, block = rows_blocks(outcome(diff("a.a", 1, samples={"changed": sample})))
 
     assert "| `id` | `amount before` | `amount after` |" in block
     assert "| `7` | `##` | `` <b>@ann</b> `\\|` `` |" in block
@@ -159,10 +159,10 @@ def test_columns_and_nullability_are_a_table() -> None:
 
 def test_no_row_is_said_to_be_unchanged_in_a_column_that_was_not_compared() -> None:
     schema = {"retyped": [("at", "string", "timestamp")], "uncompared": ["at"]}
-    found = outcome(diff("a.a", schema=schema))
+    reply = outcome(diff("a.a", schema=schema))
 
-    assert rows_title(found) == "0 rows changed in the columns compared"
-    text = "\n".join(rows_blocks(found))
+    assert rows_title(reply) == "0 rows changed in the columns compared"
+    text = "\n".join(rows_blocks(reply))
     assert "`a.a` holds the same rows as before in the columns that were compared." in text
     assert "⚠️ `at` of `a.a` was not compared" in text
 

@@ -45,8 +45,8 @@ MODELS: list[dict[str, Any]] = [
 
 
 def comparing(*asked: tuple[str, str]) -> PlanView:
-    found = (TableComparison(reader=reader, model=model, columns=("id",)) for reader, model in asked)
-    return copy_with(PLAN, comparisons=tuple(found))
+    comparisons = (TableComparison(reader=reader, model=model, columns=("id",)) for reader, model in asked)
+    return copy_with(PLAN, comparisons=tuple(comparisons))
 
 
 def test_a_cut_off_says_what_it_spared_why_and_what_that_saved() -> None:

@@ -152,15 +152,15 @@ def test_later_steps_read_what_came_of_a_run(workflow: Workflow) -> None:
     number = workflow.propose(COLUMN)
     workflow.outputs.unlink()
     workflow.pull_request(number, "opened")
-    found = dict(line.split("=", 1) for line in workflow.outputs.read_text().splitlines())
+    outputs = dict(line.split("=", 1) for line in workflow.outputs.read_text().splitlines())
     (comment,) = [comment for comment in workflow.github.comments(SHOP, number) if comment.author == LOGIN]
 
-    assert (found["state"], found["environment"], found["exit-code"]) == ("planned", f"pr_{number}", "0")
-    assert (found["changed"], found["computed"], found["prod-revision"]) == ("2", "1", "1")
-    assert found["comment-url"].endswith(f"/{SHOP}/pull/{number}#issuecomment-{comment.id}")
-    assert found["plan-id"] in comment.body
+    assert (outputs["state"], outputs["environment"], outputs["exit-code"]) == ("planned", f"pr_{number}", "0")
+    assert (outputs["changed"], outputs["computed"], outputs["prod-revision"]) == ("2", "1", "1")
+    assert outputs["comment-url"].endswith(f"/{SHOP}/pull/{number}#issuecomment-{comment.id}")
+    assert outputs["plan-id"] in comment.body
     declared = yaml.safe_load((Path(__file__).parents[3] / "action.yml").read_text())["outputs"]
-    assert found.keys() == declared.keys()
+    assert outputs.keys() == declared.keys()
 
 
 def test_a_command_and_a_merge_are_heeded_as_by_the_service(workflow: Workflow) -> None:

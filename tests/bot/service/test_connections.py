@@ -53,9 +53,13 @@ class Door:
         self.context.inbox.close()
 
     def post(self, body: bytes = PUSH, **headers: str) -> httpx.Response:
-        given = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "g", "X-Hub-Signature-256": sign_body(SECRET, body)}
+        webhook_headers = {
+            "X-GitHub-Event": "push",
+            "X-GitHub-Delivery": "g",
+            "X-Hub-Signature-256": sign_body(SECRET, body),
+        }
         fields = {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx.post(f"{self.url}/webhook", content=body, headers={**given, **fields})
+        return httpx.post(f"{self.url}/webhook", content=body, headers={**webhook_headers, **fields})
 
     @contextmanager
     def raw(self) -> Iterator[socket.socket]:
@@ -70,9 +74,11 @@ def _door(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Door]:
     made.stop()
 
 
-def head(length: int | None, given: str = FORGED) -> bytes:
+def head(length: int | None, signature: str = FORGED) -> bytes:
     size = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
-    fields = f"Host: x\r\nX-GitHub-Event: push\r\nX-GitHub-Delivery: g\r\nX-Hub-Signature-256: {given}\r\n{size}\r\n"
+    fields = (
+        f"Host: x\r\nX-GitHub-Event: push\r\nX-GitHub-Delivery: g\r\nX-Hub-Signature-256: {signature}\r\n{size}\r\n"
+    )
     return f"POST /webhook HTTP/1.1\r\n{fields}\r\n".encode()
 
 
@@ -133,12 +139,12 @@ def test_a_body_that_never_comes_is_answered_408(door: Door) -> None:
         assert rest(client).startswith(b"HTTP/1.1 408 ")
 
 
-@pytest.mark.parametrize("given", ["", "sha256=zz", "sha1=" + "0" * 40, "sha256=" + "0" * 63])
+@pytest.mark.parametrize("signature", ["", "sha256=zz", "sha1=" + "0" * 40, "sha256=" + "0" * 63])
 @pytest.mark.parametrize("door", [PATIENT], indirect=True)
-def test_without_a_well_formed_signature_no_body_is_read(door: Door, given: str) -> None:
+def test_without_a_well_formed_signature_no_body_is_read(door: Door, signature: str) -> None:
     """The answer comes though not one byte of the body was sent."""
     with door.raw() as client:
-        client.sendall(head(20_000_000, given))
+        client.sendall(head(20_000_000, signature))
         assert client.recv(65536).startswith(b"HTTP/1.1 401 ")
 
 
@@ -207,7 +213,7 @@ def test_a_client_that_leaves_in_mid_body_leaves_no_trace(
 
 def comment(**said: object) -> bytes:
     """A comment's webhook; texts in `said` are JSON as it is sent, so that they may be what no dump writes."""
-    given = {
+    fields = {
         "number": "7",
         "id": "5",
         "login": '"wim"',
@@ -219,7 +225,7 @@ def comment(**said: object) -> bytes:
         '{{"action": "created", "repository": {{"full_name": "ann/shop"}}, '
         '"issue": {{"number": {number}, "pull_request": {{"url": "x"}}}}, "comment": {{"id": {id}, '
         '"user": {{"login": {login}, "type": "User"}}, "body": {body}, "created_at": {at}}}}}'
-    ).format(**given).encode()  # fmt: skip
+    ).format(**fields).encode()  # fmt: skip
 
 
 POISON = {

@@ -28,10 +28,10 @@ def _examples(tmp_path: Path) -> Iterator[list[tuple[str, dict[str, Any]]]]:
 def ours(value: Any, number: int) -> Any:
     """The example as if it were about the shop, its owner and a pull request that is there."""
     if isinstance(value, list):
-        return [ours(each, number) for each in value]
+        return [ours(element, number) for element in value]
     if not isinstance(value, dict):
         return value
-    made = {key: ours(each, number) for key, each in value.items()}
+    made = {key: ours(element, number) for key, element in value.items()}
     if "full_name" in made:
         made |= {"full_name": SHOP, "name": "shop"}
     if isinstance(made.get("number"), int):

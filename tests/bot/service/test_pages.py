@@ -20,10 +20,8 @@ def _pages(copy_bench: Callable[..., Bench]) -> Bench:
 
 def details(bench: Bench, number: int) -> dict[str, str]:
     """Where the checks of a pull request lead, at this machine's door."""
-    found = bench.checks(bench.head(number))
-    return {
-        name: (run.details_url or "").replace("https://bot.example/plans", bench.url) for name, run in found.items()
-    }
+    runs = bench.checks(bench.head(number))
+    return {name: (run.details_url or "").replace("https://bot.example/plans", bench.url) for name, run in runs.items()}
 
 
 def test_each_checks_details_link_opens_a_page_of_the_plan(pages: Bench) -> None:
@@ -45,7 +43,7 @@ def test_a_link_opens_no_other_pull_request_and_without_one_nothing_is_told(page
     moved = httpx.get(url.replace(f"/{first}/", f"/{second}/"))
     unknown, bare = httpx.get(url.replace(f"/{first}/", "/999/")), httpx.get(url.partition("?")[0])
 
-    assert [each.status_code for each in (moved, unknown, bare)] == [403] * 3
+    assert [response.status_code for response in (moved, unknown, bare)] == [403] * 3
     assert moved.text == unknown.text == bare.text
     assert httpx.get(url.replace("/plan?", "/secrets?")).status_code == 403
 

@@ -63,7 +63,7 @@ def _begin(results: queue.Queue[Registered | RequestError]) -> Begin:
 
 def send_form(page: httpx.Response) -> httpx.Response:
     """What a browser gets that presses the form's button; it follows GitHub back."""
-    action, text = (html.unescape(each) for each in re.findall(r'(?:action|value)="([^"]*)"', page.text))
+    action, text = (html.unescape(attribute) for attribute in re.findall(r'(?:action|value)="([^"]*)"', page.text))
     return httpx.post(action, data={"manifest": text}, follow_redirects=True)
 
 
@@ -79,11 +79,11 @@ def test_the_browser_registers_the_app_and_its_key_is_read_by_nobody_else(
         0o600,
         0o600,
     ]
-    given = dict(line.split("=", 1) for line in registration.variables_file.read_text().splitlines())
-    assert given["MERGEPLAN_WEBHOOK_SECRET"] == sandbox.webhook_secret
+    variables = dict(line.split("=", 1) for line in registration.variables_file.read_text().splitlines())
+    assert variables["MERGEPLAN_WEBHOOK_SECRET"] == sandbox.webhook_secret
     assert sandbox.state.hook.url == HOOK
-    key = Path(given["MERGEPLAN_GITHUB_PRIVATE_KEY_PATH"]).read_text()
-    auth = Auth.AppAuth(int(given["MERGEPLAN_GITHUB_APP_ID"]), key)
+    key = Path(variables["MERGEPLAN_GITHUB_PRIVATE_KEY_PATH"]).read_text()
+    auth = Auth.AppAuth(int(variables["MERGEPLAN_GITHUB_APP_ID"]), key)
     assert GithubIntegration(auth=auth, base_url=sandbox.url).get_app().slug == app.slug
     assert app.webhook_secret not in done.text and "PRIVATE" not in done.text
 
@@ -100,9 +100,9 @@ def test_only_the_browser_that_was_opened_gets_the_form_and_only_githubs_answer_
         httpx.get(start, headers={"Host": "evil.example"}),
     ]
 
-    assert [each.status_code for each in refused] == [403] * 4
+    assert [response.status_code for response in refused] == [403] * 4
     assert not registration.key_file.exists()
-    assert registration.state not in "".join(each.text for each in refused)
+    assert registration.state not in "".join(response.text for response in refused)
     assert send_form(httpx.get(start)).status_code == 200
     assert isinstance(results.get(timeout=30), Registered)
 
@@ -144,7 +144,7 @@ def test_a_code_is_good_once(sandbox: Sandbox) -> None:
 
 
 def test_the_sandboxs_app_has_every_permission_and_event_that_the_bot_asks_for() -> None:
-    assert {each.name for each in (*PERMISSIONS, *OPTIONAL)} <= APP_PERMISSIONS.keys()
+    assert {permission.name for permission in (*PERMISSIONS, *OPTIONAL)} <= APP_PERMISSIONS.keys()
     assert set(EVENTS) <= set(APP_EVENTS)
 
 

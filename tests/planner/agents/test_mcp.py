@@ -37,7 +37,7 @@ def digests(root: Path) -> dict[str, str]:
 
 def test_models_are_found_described_and_followed(tmp_path: Path) -> None:
     write_shop(tmp_path)
-    found, page, model, lineage, environments = map(
+    listing, page, model, lineage, environments = map(
         data,
         talk(
             tmp_path,
@@ -49,7 +49,7 @@ def test_models_are_found_described_and_followed(tmp_path: Path) -> None:
         ),
     )
 
-    assert [row["name"] for row in found["models"]] == ["shop.daily"]
+    assert [row["name"] for row in listing["models"]] == ["shop.daily"]
     assert (page["total"], [row["name"] for row in page["models"]]) == (3, ["shop.total"])
     assert [column["name"] for column in model["columns"]] == ["id", "price", "day"]
     assert {edge["to"]["model"] for edge in lineage["edges"]} == {"shop.daily", "shop.total", "shop.shown"}

@@ -22,9 +22,9 @@ def settle_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def hash_file(root: Path, cache: Path) -> str:
     hashes = FileHashes(Cache(cache), root)
-    found = hashes.hash_file("a.sql")
+    digest = hashes.hash_file("a.sql")
     hashes.save()
-    return found
+    return digest
 
 
 def sha(text: str) -> str:

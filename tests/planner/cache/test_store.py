@@ -38,7 +38,7 @@ def test_another_process_finds_what_one_kept(tmp_path: Path) -> None:
 
 
 def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
-    assert [each.wait(60) for each in [writer(tmp_path, "x"), writer(tmp_path, "y")]] == [0, 0]
+    assert [process.wait(60) for process in [writer(tmp_path, "x"), writer(tmp_path, "y")]] == [0, 0]
 
     assert Cache(tmp_path).get(texts("x", "y")) == texts("x", "y")
 
@@ -50,10 +50,10 @@ def test_a_writer_that_is_killed_leaves_nothing_wrong(tmp_path: Path) -> None:
     process.kill()
     process.wait()
 
-    found = Cache(tmp_path).get(texts("x"))
+    entries = Cache(tmp_path).get(texts("x"))
 
-    assert found.items() <= texts("x").items()
-    assert len(found) % 20 == 0, "each write is whole"
+    assert entries.items() <= texts("x").items()
+    assert len(entries) % 20 == 0, "each write is whole"
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -52,12 +52,12 @@ def test_a_column_that_decides_rows_is_read_by_rows(catalog: Make) -> None:
 
 
 def test_a_query_that_is_not_followed_reads_every_column(catalog: Make) -> None:
-    found = catalog(odd="MODEL (name shop.odd, kind FULL);\nSELECT * FROM shop.apart JOIN raw.stuff USING (seven)")
+    listing = catalog(odd="MODEL (name shop.odd, kind FULL);\nSELECT * FROM shop.apart JOIN raw.stuff USING (seven)")
 
-    odd, apart = found.models["shop.odd"], found.models["shop.apart"]
+    odd, apart = listing.models["shop.odd"], listing.models["shop.apart"]
     assert (odd.columns, odd.unfollowed) == (None, "the columns of `raw.stuff` are not known")
     assert [column.read_by for column in apart.columns or ()] == [(Node("shop.odd", ALL),)]
-    assert found.outside_tables == ("raw.stuff",)
+    assert listing.outside_tables == ("raw.stuff",)
 
 
 def test_a_query_is_rendered_for_the_last_interval_that_is_over(catalog: Make) -> None:

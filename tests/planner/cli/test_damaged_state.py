@@ -42,8 +42,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("whole") / "state.db"
     with closing(StateStore(f"sqlite:///{file}")) as store, store.leases.hold("prod", "test") as lease:
         shown = [snapshot(f"shop.m{n}", f"v{n}") for n in range(40)]
-        for each in shown:
-            store.tables.register(each.table, ())
+        for version in shown:
+            store.tables.register(version.table, ())
         store.promotions.finish(lease, store.promotions.begin(lease, Environment("prod"), environment("prod", *shown)))
     return file
 

@@ -27,7 +27,7 @@ MODELS = {
 def promote_all(mergeplan: CommandLine) -> dict[str, str]:
     """Everything in prod; the physical table of each model."""
     assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY).code == 0
-    return {name: each.table for name, each in mergeplan.state.environments.get("prod").snapshots.items()}
+    return {name: snapshot.table for name, snapshot in mergeplan.state.environments.get("prod").snapshots.items()}
 
 
 def mend(mergeplan: CommandLine, engine: SparkEngine) -> str:

@@ -21,7 +21,7 @@ def test_a_plan_tells_its_runs_to_a_file_and_fails_for_no_server(shop: Callable[
     again = mergeplan("plan", "--auto-apply", "-o", "json")
 
     assert (ran.code, again.code) == (0, 0)
-    assert [(each["eventType"], each["job"]["name"]) for each in told] == [
+    assert [(event["eventType"], event["job"]["name"]) for event in told] == [
         ("START", "plan.prod"), ("START", "shop.total"), ("COMPLETE", "shop.total"), ("COMPLETE", "plan.prod"),
     ]  # fmt: skip
     assert told[2]["outputs"][0]["facets"]["documentation"]["description"] == "All."
@@ -38,8 +38,8 @@ def test_the_base_branch_rules_over_where_events_go(offline: CommandLine) -> Non
     base = offline.root / "base.yaml"
     base.write_text(CONFIG % "url: 'https://lineage.internal', api_key: s3cret")
 
-    given = load_project(offline.root, NOW, options=LoadOptions(gateways_from=base)).config.openlineage
+    endpoint = load_project(offline.root, NOW, options=LoadOptions(gateways_from=base)).config.openlineage
 
-    assert given is not None
-    assert given.address == "https://lineage.internal/api/v1/lineage"
-    assert "s3cret" not in repr(given)
+    assert endpoint is not None
+    assert endpoint.address == "https://lineage.internal/api/v1/lineage"
+    assert "s3cret" not in repr(endpoint)

@@ -100,10 +100,10 @@ def test_the_package_starts_as_fast_as_the_command() -> None:
         "with contextlib.suppress(SystemExit): runpy.run_module('mergeplan', run_name='__main__', alter_sys=True)"
     )
 
-    found = imports_of(code)
+    modules = imports_of(code)
 
-    assert "mergeplan" in found
-    assert not found & HEAVY
+    assert "mergeplan" in modules
+    assert not modules & HEAVY
 
 
 def test_the_package_imports_no_module_from_the_current_folder(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def tear_state(crash_scene: CommandLine) -> Callable[..., CommandLine]:
         (pending,) = crash_scene.state.promotions.pending()
         assert crash_scene.engine is not None
         for name in ("a", "b"):
-            old, new = (each.snapshots[f"shop.{name}"].table for each in (pending.old, pending.new))
+            old, new = (environment.snapshots[f"shop.{name}"].table for environment in (pending.old, pending.new))
             crash_scene.engine.catalog.swap_view(ViewText(old, "SELECT 1 AS x"))
             crash_scene.engine.catalog.swap_view(ViewText(new, "SELECT 2 AS x"))
             crash_scene.engine.catalog.swap_view(
@@ -275,7 +275,9 @@ def test_one_whose_tables_are_gone_is_undone_and_planned_anew(
 ) -> None:
     mergeplan = tear_state()
     (pending,) = mergeplan.state.promotions.pending()
-    old, new = ([each.snapshots[f"shop.{name}"].table for name in "ab"] for each in (pending.old, pending.new))
+    old, new = (
+        [environment.snapshots[f"shop.{name}"].table for name in "ab"] for environment in (pending.old, pending.new)
+    )
     assert mergeplan.engine is not None
     if gone == "the state forgot a new one":
         mergeplan.state.tables.forget(new[1:])

@@ -117,8 +117,8 @@ def test_a_failed_test_shows_how_the_rows_differ(mergeplan: CommandLine) -> None
 def test_audit_counts_what_ran_and_what_failed(mergeplan: CommandLine) -> None:
     assert mergeplan("audit").out == "1 audit ran, 0 failed.\n"
     assert mergeplan("audit", "--model", "shop.total").out == "0 audits ran, 0 failed.\n"
-    found, result = mergeplan("audit", "--output", "json").lines
-    assert (found["path"], found["line"], found["ok"]) == ("models/daily.sql", 5, True)
+    audit, result = mergeplan("audit", "--output", "json").lines
+    assert (audit["path"], audit["line"], audit["ok"]) == ("models/daily.sql", 5, True)
     assert result["audit_counts"] == {"passed": 1, "failed": 0, "unchanged": 0}
 
 

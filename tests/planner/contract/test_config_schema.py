@@ -33,7 +33,7 @@ def test_the_published_schema_is_that_of_the_keys() -> None:
 
 def test_every_key_is_described_in_a_sentence() -> None:
     shapes = [SCHEMA, *SCHEMA["$defs"].values()]
-    told = {key: each.get("description", "") for shape in shapes for key, each in shape["properties"].items()}
+    told = {key: setting.get("description", "") for shape in shapes for key, setting in shape["properties"].items()}
 
     assert len(told) > 100
     assert [key for key, text in told.items() if not text.endswith(".")] == []

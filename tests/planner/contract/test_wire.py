@@ -89,14 +89,14 @@ def test_the_schema_names_every_word_that_the_planner_has(known: tuple[str, ...]
     field = lines_schema()["$defs"][data]["properties"][key]
     words = field["enum"] if "enum" in field else field["anyOf"][0]["enum"]
 
-    assert sorted(words) == sorted(str(each) for each in known)
+    assert sorted(words) == sorted(str(word) for word in known)
 
 
 def test_every_key_is_described() -> None:
     shapes = lines_schema()["$defs"].values()
     assert all(shape["description"] for shape in shapes)
-    assert [key for shape in shapes for key, each in shape["properties"].items()
-            if key not in ("event",) and not each.get("description")] == []  # fmt: skip
+    assert [key for shape in shapes for key, property_schema in shape["properties"].items()
+            if key not in ("event",) and not property_schema.get("description")] == []  # fmt: skip
 
 
 def test_reading_lines_imports_no_sql_and_no_spark() -> None:

@@ -108,8 +108,8 @@ def built_by_dbt(
     done = subprocess.run([str(DBT), "-c", program, *arguments], cwd=shop.parent, env=environment, capture_output=True,
                           text=True, timeout=1800, check=False)  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")] or [done.stdout + done.stderr]
-    found: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
-    return found
+    contents: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
+    return contents
 
 
 def build(shop: Path, engine: SparkEngine, days: dict[str, str]) -> None:

@@ -52,8 +52,8 @@ def built_by_dbt(root: Path) -> dict[str, list[dict[str, Any]]]:
     done = subprocess.run([str(DBT), "-c", PROGRAM, *arguments], cwd=root.parent, env=environment, capture_output=True,
                           text=True, timeout=900, check=False)  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")] or [done.stdout + done.stderr]
-    found: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
-    return found
+    contents: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
+    return contents
 
 
 def test_a_project_of_manifests_holds_dbts_rows(tmp_path: Path, engine: SparkEngine) -> None:

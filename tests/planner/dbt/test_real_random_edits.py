@@ -82,8 +82,8 @@ class DbtProject:
         """Return the columns and rows of a model in prod; ids and times of versions are those of the run."""
         columns = [c for c in self.engine.schema(f"SELECT * FROM {self.schema}.{model}") if "dbt_" not in c.name]
         names = ", ".join(column.name for column in columns)
-        found = rows(self.engine, f"SELECT {names} FROM {self.schema}.{model} ORDER BY ALL")
-        return [(column.name, column.type) for column in columns], found
+        table_rows = rows(self.engine, f"SELECT {names} FROM {self.schema}.{model} ORDER BY ALL")
+        return [(column.name, column.type) for column in columns], table_rows
 
 
 @pytest.fixture(autouse=True)

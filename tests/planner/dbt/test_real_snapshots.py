@@ -113,8 +113,8 @@ def snapshots_of_dbt(
     done = subprocess.run([str(DBT), "-c", PROGRAM, *arguments], cwd=roots[min(roots)].parent, env=environment,
                           capture_output=True, text=True, timeout=1800, check=False)  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("ROWS ")] or [done.stdout + done.stderr]
-    found: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
-    return found
+    contents: dict[str, list[dict[str, Any]]] = json.loads(line.removeprefix("ROWS "))
+    return contents
 
 
 @pytest.fixture

@@ -25,11 +25,11 @@ WHOLE: dict[str, Any] = {"strategy": "insert_overwrite"}
 
 def read(strategy: str, first: str = FIRST, later: str = CLOCK, **settings: Any) -> Model:
     """The model that a node of these forms is."""
-    found, _ = parse_model(
+    parsed, _ = parse_model(
         model_text(incremental(strategy, later, text=first, **settings)), "models/t.sql", Defaults(NOW)
     )
-    assert found is not None
-    return found
+    assert parsed is not None
+    return parsed
 
 
 def edited(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Change]:

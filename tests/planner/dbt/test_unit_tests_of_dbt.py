@@ -80,12 +80,12 @@ def test_our_own_tests_name_models_and_sources_as_dbt_does() -> None:
     source = DbtSource(
         id="source.shop.raw.x", relation="lake.x", path="m.yml", description="", columns=(), tags=()
     )  # fmt: skip
-    given = project().model_copy(update={"sources": (source,)})
+    dbt_project = project().model_copy(update={"sources": (source,)})
 
-    assert spell_names(text[: text.index("c:")], given) == (
+    assert spell_names(text[: text.index("c:")], dbt_project) == (
         'a:\n  model: "s.t"\n  inputs: {"lake.x": [{t: 1}], \'s.t\': [], other: []}\nb: {model: s.t}\n'
     )
-    assert spell_names(text, given) == text
+    assert spell_names(text, dbt_project) == text
 
 
 def test_only_the_query_of_a_call_is_spelled_as_spark_reads_it() -> None:

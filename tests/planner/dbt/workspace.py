@@ -136,8 +136,10 @@ def main(root: str, days: str, tables: str, create: str, batches: str, settings:
         assert built.success, built.exception or [
             (result.node.name, result.message) for result in built.result.results if result.status != "success"
         ]
-    found = {t: [json.loads(line) for line in spark.table(f"shop.{t}").toJSON().collect()] for t in json.loads(tables)}
-    print("ROWS " + json.dumps(found))  # noqa: T201
+    contents = {
+        t: [json.loads(line) for line in spark.table(f"shop.{t}").toJSON().collect()] for t in json.loads(tables)
+    }
+    print("ROWS " + json.dumps(contents))  # noqa: T201
 
 
 if __name__ == "__main__":

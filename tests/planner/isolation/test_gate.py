@@ -114,17 +114,17 @@ def test_what_is_allowed_for_the_start_is_closed_after_it(ports: tuple[int, int]
 def test_a_list_of_addresses_holds_names_networks_and_ports() -> None:
     text = "Db.internal:5432, s3.eu-1.amazonaws.com, 10.1.0.0/16:9000, [fd00::/8]:443, "
 
-    found = parse_addresses(text, "X")
+    addresses = parse_addresses(text, "X")
 
-    assert found == (
+    assert addresses == (
         AllowedAddress("db.internal", 5432),
         AllowedAddress("s3.eu-1.amazonaws.com"),
         AllowedAddress("10.1.0.0/16", 9000),
         AllowedAddress("fd00::/8", 443),
     )
-    assert found[2].includes(unwrap_ipv4("::ffff:10.1.2.3"), 9000)
-    assert not found[2].includes(unwrap_ipv4("10.1.2.3"), 9001)
-    assert StandIns.build(found).hosts_file(["localhost"]).splitlines() == [
+    assert addresses[2].includes(unwrap_ipv4("::ffff:10.1.2.3"), 9000)
+    assert not addresses[2].includes(unwrap_ipv4("10.1.2.3"), 9001)
+    assert StandIns.build(addresses).hosts_file(["localhost"]).splitlines() == [
         "127.0.0.1 localhost",
         "198.18.0.1 db.internal",
         "198.18.0.2 s3.eu-1.amazonaws.com",

@@ -27,14 +27,16 @@ IMPORT = "from mergeplan.planner.isolation.launcher"
 def launch_command(profile: IsolationProfile, version: int, command: list[str]) -> list[str]:
     """The command as it is started with a profile on a kernel with this version of Landlock."""
     older = f"from mergeplan.planner.isolation import landlock; landlock.version = lambda: {version}; {IMPORT}"
-    return [each.replace(IMPORT, older) if each == LAUNCH else each for each in profile.launch_command(command)]
+    return [part.replace(IMPORT, older) if part == LAUNCH else part for part in profile.launch_command(command)]
 
 
 def test_what_the_operator_says() -> None:
-    given = {"MERGEPLAN_ISOLATION_HIDDEN": "/a:/b", "MERGEPLAN_ISOLATION_MEMORY": "3"}
+    variables = {"MERGEPLAN_ISOLATION_HIDDEN": "/a:/b", "MERGEPLAN_ISOLATION_MEMORY": "3"}
 
     assert isolation_of({}) == isolation_of({"MERGEPLAN_ISOLATION": "none"}) == NO_ISOLATION
-    assert isolation_of({"MERGEPLAN_ISOLATION": "required", **given}) == Isolation(True, (Path("/a"), Path("/b")), 3)
+    assert isolation_of({"MERGEPLAN_ISOLATION": "required", **variables}) == Isolation(
+        True, (Path("/a"), Path("/b")), 3
+    )
     assert isolation_of({"MERGEPLAN_ISOLATION": "available"}).required is not bool(cannot())
 
 

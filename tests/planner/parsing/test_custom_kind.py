@@ -69,14 +69,14 @@ def code(insert: str, head: str = HEAD) -> str:
 def model(kind: str, files: dict[str, str] | None = None, more: str = "") -> Model:
     text = f"MODEL (\n  name s.t,\n  kind {kind}{more}\n);\n{QUERY}"
     defaults = Defaults(NOW, materializations=Materializations(files or {}))
-    found = parse_model(text, "models/t.sql", defaults)[0]
-    assert found is not None
-    return replace(found, source="", materialization="")
+    parsed = parse_model(text, "models/t.sql", defaults)[0]
+    assert parsed is not None
+    return replace(parsed, source="", materialization="")
 
 
 def custom(insert: str, properties: str = "", more: str = "", settings: str = "", head: str = HEAD) -> Model:
-    given = f", materialization_properties ({properties})" if properties else ""
-    return model(f"CUSTOM (materialization 'own'{given}{settings})", {FILE: code(insert, head)}, more)
+    setting = f", materialization_properties ({properties})" if properties else ""
+    return model(f"CUSTOM (materialization 'own'{setting}{settings})", {FILE: code(insert, head)}, more)
 
 
 def refusal(insert: str, properties: str = "", **more: str) -> str:
@@ -286,11 +286,11 @@ REFUSED = {
 def test_what_no_kind_does_is_refused_by_its_statement(case: str) -> None:
     insert, why = REFUSED[case]
 
-    found = refusal(insert)
+    message = refusal(insert)
 
-    assert found.startswith("models/t.sql:3: The materialization `own` is not supported: at materializations/own.py:")
-    assert why in found
-    assert found.endswith("moving.md says what it reads of a materialization, and which kind to use instead.")
+    assert message.startswith("models/t.sql:3: The materialization `own` is not supported: at materializations/own.py:")
+    assert why in message
+    assert message.endswith("moving.md says what it reads of a materialization, and which kind to use instead.")
 
 
 def test_a_refusal_names_the_line_of_the_statement() -> None:
@@ -319,6 +319,6 @@ def test_however_it_is_written_a_write_is_the_same_kind(seed: int) -> None:
     before = dice.sample(said, dice.randint(0, 4))
     wrapped = f"if {dice.choice(['True', '1 == 1', 'not None'])}:\n{indent(insert, '    ')}"
 
-    found = custom("\n".join([*before, dice.choice([insert, wrapped])]), properties)
+    parsed = custom("\n".join([*before, dice.choice([insert, wrapped])]), properties)
 
-    assert found == model(kind)
+    assert parsed == model(kind)

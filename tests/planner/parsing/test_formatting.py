@@ -158,8 +158,8 @@ def queries() -> Iterator[str]:
         if isinstance(value, str) and value.lstrip().upper().startswith(("SELECT", "WITH")):
             yield value
         elif isinstance(value, dict | list):
-            for each in value.values() if isinstance(value, dict) else value:
-                yield from walk(each)
+            for element in value.values() if isinstance(value, dict) else value:
+                yield from walk(element)
 
     for path in sorted((Path(__file__).parents[1] / "cases").glob("*.yaml")):
         yield from walk(yaml.safe_load(path.read_text()))

@@ -15,8 +15,8 @@ def calls(sql: str) -> list[str]:
 
 def refusal(sql: str) -> str:
     tokens = Dialect.get_or_raise("spark").tokenize(sql)
-    found = find_refused_call(tokens, parse_statements(tokens, sql)[0], ())
-    return found.message if found else ""
+    problem = find_refused_call(tokens, parse_statements(tokens, sql)[0], ())
+    return problem.message if problem else ""
 
 
 @pytest.mark.parametrize(

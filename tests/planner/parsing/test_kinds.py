@@ -31,15 +31,15 @@ def keyed_model(sql: str = "SELECT id, name FROM s.raw", **fields: Any) -> Model
 
 
 def historic(sql: str = "SELECT id, name FROM s.raw", **fields: Any) -> Model:
-    given = {"unique_key": ("id",), "history": History(columns=("name",)), "forward_only": True} | START
-    return model("s.t", sql, Kind.SCD_TYPE_2_BY_COLUMN, **(given | fields))
+    defaults = {"unique_key": ("id",), "history": History(columns=("name",)), "forward_only": True} | START
+    return model("s.t", sql, Kind.SCD_TYPE_2_BY_COLUMN, **(defaults | fields))
 
 
 def kind(text: str, more: str = "") -> Model:
     text = f"MODEL (name s.t, kind {text}{more});\nSELECT 1 AS id, 2 AS n"
-    found, _ = parse_model(text, "models/t.sql", Defaults(NOW))
-    assert found is not None
-    return found
+    parsed, _ = parse_model(text, "models/t.sql", Defaults(NOW))
+    assert parsed is not None
+    return parsed
 
 
 @pytest.mark.parametrize(
@@ -55,10 +55,10 @@ def kind(text: str, more: str = "") -> Model:
     ],
 )
 def test_kinds_have_the_defaults_of_sqlmesh(text: str, forward_only: bool, disable_restatement: bool) -> None:
-    found = kind(text, ", partitioned_by (id)")
+    parsed = kind(text, ", partitioned_by (id)")
 
-    assert (found.policy.forward_only, found.policy.disable_restatement) == (forward_only, disable_restatement)
-    assert found.storage.partitioned_by == ("id",)
+    assert (parsed.policy.forward_only, parsed.policy.disable_restatement) == (forward_only, disable_restatement)
+    assert parsed.storage.partitioned_by == ("id",)
 
 
 @pytest.mark.parametrize(
@@ -70,10 +70,10 @@ def test_kinds_have_the_defaults_of_sqlmesh(text: str, forward_only: bool, disab
     ],
 )
 def test_every_spelling_of_when_matched_is_the_same_merge(text: str) -> None:
-    found = kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, COALESCE(n, 0)), when_matched {text})")
+    parsed = kind(f"INCREMENTAL_BY_UNIQUE_KEY (unique_key (id, COALESCE(n, 0)), when_matched {text})")
 
-    assert found.by_key.unique_key == ("id", "COALESCE(n, 0)")
-    assert found.by_key.when_matched == (
+    assert parsed.by_key.unique_key == ("id", "COALESCE(n, 0)")
+    assert parsed.by_key.when_matched == (
         "WHEN MATCHED AND source.n IS NULL THEN DELETE WHEN MATCHED THEN UPDATE SET target.n = source.n"
     )
 
@@ -94,9 +94,9 @@ def test_all_columns_but_some_may_be_updated() -> None:
 
 
 def test_partitions_are_columns_and_expressions() -> None:
-    found = kind("FULL", ", partitioned_by (ID, days(at), bucket(4, id), truncate(3, n), cast(n as date))")
+    parsed = kind("FULL", ", partitioned_by (ID, days(at), bucket(4, id), truncate(3, n), cast(n as date))")
 
-    assert found.storage.partitioned_by == ("id", "days(at)", "bucket(4, id)", "truncate(3, n)", "CAST(n AS DATE)")
+    assert parsed.storage.partitioned_by == ("id", "days(at)", "bucket(4, id)", "truncate(3, n)", "CAST(n AS DATE)")
 
 
 def test_readers_of_a_table_that_is_order_dependent_are_computed_when_it_is_built_anew() -> None:
@@ -120,9 +120,9 @@ def test_the_columns_of_a_history_can_be_read() -> None:
 
 def test_the_columns_of_a_history_have_names_and_types_that_readers_decide_by() -> None:
     def meaning(history: History) -> Meaning:
-        given = {"s.raw": TableDigest("rows", {"id": "i", "name": "n", "at": "a"})}
+        digests = {"s.raw": TableDigest("rows", {"id": "i", "name": "n", "at": "a"})}
         kept = historic(history=history)
-        return meaning_of(kept, model_shape(kept, {"s.raw": Parent(("id", "name", "at"))}), given, "")
+        return meaning_of(kept, model_shape(kept, {"s.raw": Parent(("id", "name", "at"))}), digests, "")
 
     plain, dated, renamed = meaning(History()), meaning(History(type="DATE")), meaning(History("since", "until"))
 
@@ -133,7 +133,7 @@ def test_the_columns_of_a_history_have_names_and_types_that_readers_decide_by() 
         (("valid_from", "date"), ("valid_to", "date")),
     )
     assert not set(plain.table_digest.columns.values()) & {
-        dated.table_digest.columns[each] for each in ("valid_from", "valid_to")
+        dated.table_digest.columns[column] for column in ("valid_from", "valid_to")
     }
     assert plain.table_digest.columns["valid_from"] != plain.table_digest.columns["valid_to"]
 
@@ -223,9 +223,9 @@ def test_what_begins_or_ends_a_version_holds_from_the_edit_on() -> None:
 
 
 def test_settings_that_no_other_test_names_are_read() -> None:
-    found = kind("SCD_TYPE_2 (unique_key id, on_additive_change ignore, auto_restatement_cron '@weekly')")
+    parsed = kind("SCD_TYPE_2 (unique_key id, on_additive_change ignore, auto_restatement_cron '@weekly')")
 
-    assert (found.policy.on_additive_change, found.policy.auto_restatement_cron) == ("ignore", Cron("@weekly"))
+    assert (parsed.policy.on_additive_change, parsed.policy.auto_restatement_cron) == ("ignore", Cron("@weekly"))
     with pytest.raises(ProjectError, match=r"models/t\.sql:1: `weekly` is not a cron expression"):
         kind("SCD_TYPE_2 (unique_key id, auto_restatement_cron 'weekly')")
 

@@ -30,9 +30,9 @@ def model(root: Path, defaults: str, header: str = "") -> Model:
 def test_a_default_kind_may_have_settings(tmp_path: Path) -> None:
     kind = "kind:\n  name: incremental_by_time_range\n  time_column: {column: ds, format: '%Y-%m-%d'}\n  lookback: 2"
 
-    found = model(tmp_path, kind)
+    parsed = model(tmp_path, kind)
 
-    assert (found.kind, found.by_time.time_column, found.by_time.time_format, found.batches.lookback) == (
+    assert (parsed.kind, parsed.by_time.time_column, parsed.by_time.time_format, parsed.batches.lookback) == (
         Kind.INCREMENTAL_BY_TIME_RANGE,
         "ds",
         "yyyy-MM-dd",
@@ -44,10 +44,10 @@ def test_a_default_kind_may_have_settings(tmp_path: Path) -> None:
 def test_properties_of_files_are_merged_and_the_models_own_win(tmp_path: Path) -> None:
     defaults = "storage_format: orc\nphysical_properties: {compression: zstd, a: 1}\nkind: FULL"
 
-    found = model(tmp_path, defaults, ", physical_properties (a = 'own')")
+    parsed = model(tmp_path, defaults, ", physical_properties (a = 'own')")
 
-    assert found.storage.storage_format == "orc"
-    assert found.storage.physical_properties == (("a", "own"), ("compression", "zstd"))
+    assert parsed.storage.storage_format == "orc"
+    assert parsed.storage.physical_properties == (("a", "own"), ("compression", "zstd"))
 
 
 def test_policies_of_changes_come_from_the_defaults(tmp_path: Path) -> None:
@@ -60,13 +60,13 @@ def test_statements_of_the_defaults_stand_around_the_models_own(tmp_path: Path) 
     analyze = "ANALYZE TABLE @this_model COMPUTE STATISTICS"
     defaults = f"pre_statements: ['SET spark.sql.ansi.enabled = true;']\npost_statements: {analyze}"
 
-    found = model(tmp_path, defaults, ", kind FULL, pre_statements ['SET TIME ZONE UTC']")
+    parsed = model(tmp_path, defaults, ", kind FULL, pre_statements ['SET TIME ZONE UTC']")
 
-    assert [statement.head for statement in found.statements.pre_statements] == [
+    assert [statement.head for statement in parsed.statements.pre_statements] == [
         "SET spark.sql.ansi.enabled = true",
         "SET TIME ZONE UTC",
     ]
-    assert [statement.head for statement in found.statements.post_statements] == [analyze]
+    assert [statement.head for statement in parsed.statements.post_statements] == [analyze]
 
 
 def test_models_may_be_off_by_default(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def spark_functions(engine: SparkEngine) -> Iterator[str]:
     for registry in REGISTRIES:
         module = getattr(getattr(analysis, registry), "MODULE$")
         listed = [module.builtin(), *([module.internal()] if registry == REGISTRIES[0] else [])]
-        for functions in (each.listFunction().iterator() for each in listed):
+        for functions in (function_registry.listFunction().iterator() for function_registry in listed):
             while functions.hasNext():
                 yield spark_name(functions.next().unquotedString().lower())
 

@@ -114,7 +114,7 @@ def test_a_snapshot_of_before_runs_as_it_did() -> None:
     ],
 )  # fmt: skip
 def test_an_edit_that_the_parser_does_not_see_is_seen(one: str, other: str) -> None:
-    before, after = (model_of(f"SELECT {each} AS v FROM raw.t") for each in (one, other))
+    before, after = (model_of(f"SELECT {expression} AS v FROM raw.t") for expression in (one, other))
 
     assert is_edited(before, after)
     assert model_shape(before, {}).text != model_shape(after, {}).text
@@ -203,5 +203,5 @@ def test_sparks_refusal_is_told_at_the_line_and_the_column_of_the_file(engine: S
     with pytest.raises(QueryError) as refused:
         engine.reads(render_model(model, TABLES, {}, None, NOW))
 
-    found = locate_error(model, TABLES, {}, refused.value.line, refused.value.column)
-    assert found == Place("models/a.sql", 4, 43)
+    place = locate_error(model, TABLES, {}, refused.value.line, refused.value.column)
+    assert place == Place("models/a.sql", 4, 43)

@@ -8,17 +8,17 @@ from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.parsing.sql.yaml_documents import read_document
 
 
-def merges(count: int, each: int) -> str:
+def merges(count: int, repeats: int) -> str:
     """Mappings that merge the one before, several times each."""
     lines = ["a0: &a0 {x: 1}"]
     for number in range(1, count):
-        aliases = ", ".join([f"*a{number - 1}"] * each)
+        aliases = ", ".join([f"*a{number - 1}"] * repeats)
         lines.append(f"a{number}: &a{number}\n  <<: [{aliases}]\n  k{number}: 1")
     return "\n".join(lines)
 
 
-def aliases(count: int, each: int) -> str:
-    lines = ["a0: &a0 [1]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * each)}]" for n in range(1, count))]
+def aliases(count: int, repeats: int) -> str:
+    lines = ["a0: &a0 [1]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * repeats)}]" for n in range(1, count))]
     return "\n".join(lines)
 
 

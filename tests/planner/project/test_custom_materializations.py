@@ -70,13 +70,13 @@ def test_tables_hold_what_the_materialization_would_have_written(
 
 
 def test_a_materialization_that_is_not_understood_refuses_its_models_alone(tmp_path: Path) -> None:
-    found = project(tmp_path, "self.adapter.execute('x')")
+    loaded = project(tmp_path, "self.adapter.execute('x')")
 
-    assert sorted(found.models) == ["shop.good"]
+    assert sorted(loaded.models) == ["shop.good"]
     with pytest.raises(ProjectError, match=r"^models/own.sql:1: The materialization `own` is not supported: at mater"):
-        found.refused.check_model("shop.own")
+        loaded.refused.check_model("shop.own")
     with pytest.raises(ProjectError, match=r"reads `shop.own`, which cannot be opened"):
-        found.refused.check_model("shop.reader")
+        loaded.refused.check_model("shop.reader")
 
 
 @pytest.mark.parametrize("insert", [APPEND, KEYED])
@@ -110,7 +110,7 @@ def test_an_edit_of_the_code_is_seen_although_the_model_is_remembered(insert: st
     ]
     after = open_project(tmp_path / "p", {FILE: code(insert)}, tmp_path / "cache")
 
-    assert [each.models["shop.own"].kind for each in before] == [Kind.FULL, Kind.FULL]
+    assert [loaded.models["shop.own"].kind for loaded in before] == [Kind.FULL, Kind.FULL]
     assert after.models["shop.own"].kind is kind
     assert after.models == open_project(tmp_path / "p", {}).models
 
@@ -158,9 +158,9 @@ BY_TEXT = MERGE.format("[exp.column(model.custom_materialization_properties['key
 def test_a_python_model_is_of_that_kind_too(kind: str, tmp_path: Path) -> None:
     text = PYTHON.format(imports="from sqlmesh import CustomKind\n", kind=kind, body="return [start]")
 
-    found = open_project(tmp_path, {"models/own.py": text, FILE: code(BY_TEXT)}, strict=True).models["shop.own"]
+    parsed = open_project(tmp_path, {"models/own.py": text, FILE: code(BY_TEXT)}, strict=True).models["shop.own"]
 
-    assert (found.kind, found.by_key.unique_key) == (Kind.INCREMENTAL_BY_UNIQUE_KEY, ("id",))
+    assert (parsed.kind, parsed.by_key.unique_key) == (Kind.INCREMENTAL_BY_UNIQUE_KEY, ("id",))
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def test_a_python_model_that_is_replaced_whole_does_not_look_at_its_interval(
 ) -> None:
     text = PYTHON.format(imports="", kind=AS_DICT, body=body)
 
-    found = open_project(tmp_path, {"models/own.py": text, FILE: code(REPLACE)})
+    loaded = open_project(tmp_path, {"models/own.py": text, FILE: code(REPLACE)})
 
-    assert ("shop.own" in found.models) is opens
-    assert ["replaces the table by the rows of the last" in str(error) for error in found.refused.errors] == [True] * (
+    assert ("shop.own" in loaded.models) is opens
+    assert ["replaces the table by the rows of the last" in str(error) for error in loaded.refused.errors] == [True] * (
         not opens
     )
 
@@ -191,9 +191,9 @@ def test_the_default_kind_may_be_custom(flag: str, kind: Kind, tmp_path: Path) -
     insert = f"if model.custom_materialization_properties['append']:\n    {APPEND}\nelse:\n    {REPLACE}"
     files = {"config.yaml": config, "models/own.sql": "MODEL (name shop.own);\nSELECT 1 AS id", FILE: code(insert)}
 
-    found = open_project(tmp_path, files, strict=True)
+    loaded = open_project(tmp_path, files, strict=True)
 
-    assert {name: each.kind for name, each in found.models.items()} == {"shop.good": Kind.FULL, "shop.own": kind}
+    assert {name: parsed.kind for name, parsed in loaded.models.items()} == {"shop.good": Kind.FULL, "shop.own": kind}
 
 
 def test_a_custom_kind_keeps_its_text_when_it_is_formatted(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_session_properties_are_settings_before_the_query(tmp_path: Path) -> Non
         "SET spark.sql.shuffle.partitions = 8",
         "SET spark.sql.ansi.enabled = false",
     ]
-    assert [each.head for each in model.statements.shaping] == ["SET spark.sql.ansi.enabled = false"]
+    assert [statement.head for statement in model.statements.shaping] == ["SET spark.sql.ansi.enabled = false"]
 
 
 def test_settings_of_the_defaults_are_not_those_of_code_and_its_own_are_refused(tmp_path: Path) -> None:

@@ -74,11 +74,11 @@ def test_rows_decide_rows_all_the_way_down() -> None:
 
 
 def test_a_model_is_followed_in_every_column_and_in_its_rows() -> None:
-    found = lineage_of(project(RAW, CLEAN), "s.clean")
+    lineage = lineage_of(project(RAW, CLEAN), "s.clean")
 
-    assert [node.column for node in found.starts] == ["id", "price", "day", ""]
-    assert found.column is None
-    assert "raw.orders.day -> s.clean.day" in edge_lines(found)
+    assert [node.column for node in lineage.starts] == ["id", "price", "day", ""]
+    assert lineage.column is None
+    assert "raw.orders.day -> s.clean.day" in edge_lines(lineage)
 
 
 def test_downstream_a_value_goes_into_columns_only() -> None:
@@ -113,9 +113,9 @@ def test_downstream_of_a_model_needs_no_column_of_what_it_leaves_out() -> None:
     ],
 )  # fmt: skip
 def test_ctes_unions_subqueries_and_lateral_views_are_seen_through(sql: str, edges: list[str]) -> None:
-    found = up("s.m.k", RAW, CLEAN, model("s.m", sql))
+    upstream = up("s.m.k", RAW, CLEAN, model("s.m", sql))
 
-    assert [edge for edge in found if "->" in edge] == edges
+    assert [edge for edge in upstream if "->" in edge] == edges
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_ctes_unions_subqueries_and_lateral_views_are_seen_through(sql: str, edg
     ],
 )
 def test_what_is_only_looked_up_makes_a_value_and_decides_no_row(sql: str) -> None:
-    found = up("s.m", RAW, CLEAN, model("s.m", sql))
+    upstream = up("s.m", RAW, CLEAN, model("s.m", sql))
 
-    assert "s.clean.ROWS -> s.m.n" in found
-    assert [edge for edge in found if edge.endswith("~> s.m.ROWS")] == ["raw.orders.ROWS ~> s.m.ROWS"]
+    assert "s.clean.ROWS -> s.m.n" in upstream
+    assert [edge for edge in upstream if edge.endswith("~> s.m.ROWS")] == ["raw.orders.ROWS ~> s.m.ROWS"]
 
 
 def test_the_time_column_decides_the_rows_of_a_table_that_is_filled_by_time() -> None:
@@ -146,11 +146,11 @@ def test_a_query_that_cannot_be_followed_says_so_and_takes_every_column() -> Non
     )
     last = model("s.last", "SELECT id FROM s.loop")
 
-    found = lineage_of(project(RAW, CLEAN, loop, last), "s.last.id")
+    lineage = lineage_of(project(RAW, CLEAN, loop, last), "s.last.id")
 
-    assert "s.clean.* => s.loop.ROWS" in edge_lines(found)
-    assert "raw.orders.amount -> s.clean.*" in edge_lines(found)
-    assert found.unfollowed == (("s.loop", "its query has a recursive CTE that is not followed column by column"),)
+    assert "s.clean.* => s.loop.ROWS" in edge_lines(lineage)
+    assert "raw.orders.amount -> s.clean.*" in edge_lines(lineage)
+    assert lineage.unfollowed == (("s.loop", "its query has a recursive CTE that is not followed column by column"),)
     assert "s.clean.price => s.loop.*" in down("raw.orders.amount", RAW, CLEAN, loop, last)
     assert "s.loop.* ~> s.last.ROWS" in down("raw.orders.amount", RAW, CLEAN, loop, last)
 
@@ -159,18 +159,18 @@ def test_a_table_of_unknown_columns_is_named_and_what_follows_it_is_followed() -
     odd = model("s.odd", "SELECT id, amount FROM raw.unknown")
     last = model("s.last", "SELECT amount FROM s.odd")
 
-    found = lineage_of(project(odd, last), "s.last.amount")
+    lineage = lineage_of(project(odd, last), "s.last.amount")
 
-    assert "s.odd.amount -> s.last.amount" in edge_lines(found)
-    assert found.unfollowed == (("s.odd", "the columns of `raw.unknown` are not known"),)
+    assert "s.odd.amount -> s.last.amount" in edge_lines(lineage)
+    assert lineage.unfollowed == (("s.odd", "the columns of `raw.unknown` are not known"),)
     assert down("raw.unknown.anything", odd, last)[0] == "raw.unknown.anything => s.odd.*"
 
 
 def test_a_column_that_no_table_has_is_why_a_query_is_not_followed() -> None:
-    found = lineage_of(project(RAW, model("s.m", "SELECT nowhere AS id FROM raw.orders")), "s.m.id")
+    lineage = lineage_of(project(RAW, model("s.m", "SELECT nowhere AS id FROM raw.orders")), "s.m.id")
 
-    assert edge_lines(found) == ["raw.orders.* => s.m.id"]
-    assert found.unfollowed == (("s.m", "its query names a column `nowhere` that nothing it reads has"),)
+    assert edge_lines(lineage) == ["raw.orders.* => s.m.id"]
+    assert lineage.unfollowed == (("s.m", "its query names a column `nowhere` that nothing it reads has"),)
 
 
 def test_a_seed_is_where_lineage_ends() -> None:
@@ -185,11 +185,11 @@ def test_each_edge_and_node_comes_once_however_many_ways_lead_to_it() -> None:
     left, right = (model(f"s.{side}", "SELECT id, price FROM s.clean") for side in ("left", "right"))
     both = model("s.both", "SELECT l.price + r.price AS x FROM s.left AS l JOIN s.right AS r ON l.id = r.id")
 
-    found = lineage_of(project(RAW, CLEAN, left, right, both), "s.both")
+    lineage = lineage_of(project(RAW, CLEAN, left, right, both), "s.both")
 
-    assert len(set(found.edges)) == len(found.edges)
-    assert edge_lines(found).count("raw.orders.amount -> s.clean.price") == 1
-    assert len(set(found.nodes)) == len(found.nodes)
+    assert len(set(lineage.edges)) == len(lineage.edges)
+    assert edge_lines(lineage).count("raw.orders.amount -> s.clean.price") == 1
+    assert len(set(lineage.nodes)) == len(lineage.nodes)
 
 
 @pytest.mark.parametrize(
@@ -219,6 +219,6 @@ def test_what_an_altered_column_has_recomputed_lies_downstream_of_it(case: Case)
     assert case.columns is not None
     asked = [(models, f"{EDITED}.{column}") for models in (case.before, case.after) for column in case.columns[1]]
 
-    reached = {node.model for models, each in asked for node in lineage_of(models, each, downstream=True).nodes}
+    reached = {node.model for models, column in asked for node in lineage_of(models, column, downstream=True).nodes}
 
     assert case.recomputed <= reached

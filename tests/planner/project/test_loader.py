@@ -172,8 +172,8 @@ def test_promotions_of_prod_alone_are_atomic_where_that_is_asked_for(tmp_path: P
     asked = CONFIG + "promotion: {atomic: true, wait_seconds: 2.5}\n"
     atomic = load_project(project_of(tmp_path / "b", {"config.yaml": asked}), NOW).config
 
-    found = [seconds_of_promotion(config, name) for config in (plain, atomic) for name in ("prod", "dev")]
-    assert found == [None, None, 2.5, None]
+    seconds = [seconds_of_promotion(config, name) for config in (plain, atomic) for name in ("prod", "dev")]
+    assert seconds == [None, None, 2.5, None]
 
 
 DATABRICKS = """
@@ -309,14 +309,14 @@ def test_an_external_model_may_say_when_it_begins_and_where_it_is(tmp_path: Path
     config = CONFIG + "  another: {connection: {type: spark}}\n"
     project = load_project(project_of(tmp_path, {"config.yaml": config, "external_models.yaml": yaml}), NOW)
 
-    found = project.models["raw.orders"]
+    orders = project.models["raw.orders"]
     assert project.models.keys() == {"raw.orders"}
-    assert [column.type for column in found.columns] == ["int", "string"]
-    assert (found.schedule.start, found.metadata.column_descriptions) == (
+    assert [column.type for column in orders.columns] == ["int", "string"]
+    assert (orders.schedule.start, orders.metadata.column_descriptions) == (
         datetime(2024, 2, 3, tzinfo=UTC),
         (("id", "the key"),),
     )
-    assert found.metadata.grain == ("id", "day", "shop")
+    assert orders.metadata.grain == ("id", "day", "shop")
 
 
 EXTERNAL = """
@@ -360,7 +360,7 @@ def test_an_external_model_is_the_one_of_the_projects_gateway(tmp_path: Path) ->
         ("not_null", (("columns", "id"),)),
         ("accepted_values", (("column", "id"), ("is_in", "(1, 2)"))),
     ]
-    assert {name: each.columns for name, each in other.models.items()} == {
+    assert {name: parsed.columns for name, parsed in other.models.items()} == {
         "raw.orders": (Column("x", "int"),),
         "raw.elsewhere": (),
     }

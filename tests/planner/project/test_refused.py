@@ -38,7 +38,7 @@ def test_a_model_is_refused_by_itself_with_all_that_reads_it(tmp_path: Path) -> 
     with pytest.raises(ProjectError, match=r"^models/b.sql:2: `shop.b` reads `shop.a`, which cannot be opened.$"):
         project.refused.check_model("shop.b")
     assert [(error.place.path, error.place.line) for error in project.refused.errors] == [("models/own.sql", 1)]
-    assert [(each.model, each.reads, str(each.place)) for each in project.refused.left_out] == [
+    assert [(reader.model, reader.reads, str(reader.place)) for reader in project.refused.left_out] == [
         ("shop.a", "shop.own", "models/a.sql:2"),
         ("shop.b", "shop.a", "models/b.sql:2"),
     ]
@@ -68,7 +68,10 @@ def test_what_belongs_to_no_model_closes_the_project(tmp_path: Path) -> None:
     with pytest.raises(ProjectErrors) as error:
         open_project(tmp_path, files)
 
-    assert [each.place.path for each in error.value.errors if each.place] == ["audits/a.sql", "models/twice.sql"]
+    assert [problem.place.path for problem in error.value.errors if problem.place] == [
+        "audits/a.sql",
+        "models/twice.sql",
+    ]
 
 
 def test_an_audit_that_cannot_be_read_refuses_who_calls_it(tmp_path: Path) -> None:

@@ -52,11 +52,11 @@ def proof(before: Models, after: Models, changes: Mapping[str, Change]) -> Askin
             refused += 1
             continue
         kept += queries[0] != queries[1]  # the same query over the same rows proves nothing
-        broken += [each for each in [compare(name, change, first, own)] if each]
+        broken += [failure for failure in [compare(name, change, first, own)] if failure]
     return Answer(kept, refused, tuple(broken))
 
 
-def telling_apart(before: Models, after: Models, changes: Mapping[str, Change], found: dict[str, bool]) -> Asking:
+def telling_apart(before: Models, after: Models, changes: Mapping[str, Change], same_rows: dict[str, bool]) -> Asking:
     """Ask for the rows of every model that is there before and after: `found` says of each whether they are the same.
 
     What the promises come to is answered as by `proof`; a model that Spark refuses is not among the found.
@@ -77,10 +77,10 @@ def telling_apart(before: Models, after: Models, changes: Mapping[str, Change], 
             refused += 1
             continue
         was[name] = first
-        found[name] = first.same(second) and list(first.types.items()) == list(second.types.items())
+        same_rows[name] = first.same(second) and list(first.types.items()) == list(second.types.items())
         if promises(changes.get(name)):
-            broken += [each for each in [compare(name, changes.get(name), first, second)] if each]
-    return Answer(len(found), refused, tuple(broken))
+            broken += [failure for failure in [compare(name, changes.get(name), first, second)] if failure]
+    return Answer(len(same_rows), refused, tuple(broken))
 
 
 def _lying(model: Model, old: Content | None, new: Content) -> Content:
@@ -108,13 +108,13 @@ def _names_promised(before: Models, after: Models, changes: Mapping[str, Change]
 
 def _add_parents(names: Iterable[str], before: Models, after: Models) -> list[str]:
     """The models and all that they read, now or before, parents first."""
-    found, waiting = set[str](), list(names)
+    reached, waiting = set[str](), list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             waiting += [*before[name].depends_on, *after[name].depends_on]
-    return [name for name in order_names(after) if name in found]
+    return [name for name in order_names(after) if name in reached]
 
 
 def _query(model: Model | None, parents: Mapping[str, Content], again: bool) -> str:
@@ -169,26 +169,26 @@ def compare(name: str, change: Change | None, old: Content, new: Content) -> Bro
 
 def _without(rows: list[str], others: list[str]) -> tuple[str, ...]:
     rest = list(others)
-    found = []
+    unmatched = []
     for row in rows:
         if row in rest:
             rest.remove(row)
         else:
-            found.append(row)
-    return tuple(found[:5])
+            unmatched.append(row)
+    return tuple(unmatched[:5])
 
 
 def order_names(models: Models) -> list[str]:
     """Names, parents first."""
-    found: dict[str, None] = {}
+    order: dict[str, None] = {}
 
     def visit(name: str) -> None:
         for parent in models[name].depends_on:
-            if parent not in found:
+            if parent not in order:
                 visit(parent)
-        found[name] = None
+        order[name] = None
 
     for name in models:
-        if name not in found:
+        if name not in order:
             visit(name)
-    return list(found)
+    return list(order)

@@ -71,12 +71,12 @@ class Bench:
     def _send(
         number: int,
         case: Asking,
-        found: Sequence[Content | None] | None,
+        contents: Sequence[Content | None] | None,
         waiting: dict[int, tuple[Asking, Sequence[str]]],
         answers: dict[int, Answer],
     ) -> None:
         try:
-            waiting[number] = (case, next(case) if found is None else case.send(found))
+            waiting[number] = (case, next(case) if contents is None else case.send(contents))
         except StopIteration as end:
             answers[number] = end.value
 

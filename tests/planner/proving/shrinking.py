@@ -55,9 +55,9 @@ def shrunk(bench: Bench, failure: Failure, judge: Judge) -> Failure:
         candidates = _smaller(failure)
         while part := [candidate for candidate, _ in zip(candidates, range(AT_ONCE), strict=False)]:
             tried += len(part)
-            found = next(_failing(bench, part, judge), None)
-            if found is not None:
-                failure, again = found, True
+            smaller = next(_failing(bench, part, judge), None)
+            if smaller is not None:
+                failure, again = smaller, True
                 break
             if tried >= MOST:
                 break
@@ -163,8 +163,8 @@ def _cut_nodes(kind: type[exp.Expr], number: int, act: Callable[[exp.Expr], obje
     def cut(tree: exp.Expr) -> exp.Expr | None:
         holder = exp.Paren(this=tree)
         act(list(tree.find_all(kind))[number])
-        found = holder.this
-        return found if isinstance(found, exp.Expr) else None
+        inner = holder.this
+        return inner if isinstance(inner, exp.Expr) else None
 
     return cut
 

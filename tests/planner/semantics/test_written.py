@@ -13,9 +13,9 @@ FIRST = "SELECT id FROM {} LIMIT 2"
 
 
 def shape(sql: str) -> Shape:
-    found = shape_of(sql, PARENTS)
-    assert found.relation is not None
-    return found
+    query_shape = shape_of(sql, PARENTS)
+    assert query_shape.relation is not None
+    return query_shape
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def shape(sql: str) -> Shape:
 def test_an_edit_of_what_decides_the_order_is_another_query_for_who_takes_rows_by_it(
     taken: str, one: str, other: str
 ) -> None:
-    first, second = ((f"(SELECT * FROM {each})" if each == "s.a" else each) for each in (one, other))
+    first, second = ((f"(SELECT * FROM {relation})" if relation == "s.a" else relation) for relation in (one, other))
 
     assert shape(taken.format(first)).text != shape(taken.format(second)).text
 

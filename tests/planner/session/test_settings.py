@@ -15,10 +15,10 @@ from mergeplan.planner.session.settings import SessionSettings, settings_of, url
 def test_the_environment_says_what_no_argument_does(tmp_path: Path) -> None:
     said = {"MERGEPLAN_HOME": "/data", "MERGEPLAN_STATE_URL": "postgresql://a:secret@b/c", "MERGEPLAN_PROJECT": "shop"}
 
-    found = settings_of(said, tmp_path, "spark")
+    settings = settings_of(said, tmp_path, "spark")
 
-    assert (found.folder, found.state_project, found.gateway) == (Path("/data"), "shop", "spark")
-    assert "secret" not in repr(found)
+    assert (settings.folder, settings.state_project, settings.gateway) == (Path("/data"), "shop", "spark")
+    assert "secret" not in repr(settings)
     assert SessionSettings(tmp_path).folder == tmp_path / ".mergeplan"
 
 

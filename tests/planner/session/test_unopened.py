@@ -41,7 +41,7 @@ def plan_of(models: Mapping[str, Model], refused: RefusedModels = REFUSED, envir
 
 
 def without_b(*edited: Model) -> dict[str, Model]:
-    return {**{name: each for name, each in PROD.items() if name != "shop.b"}, **project(*edited)}
+    return {**{name: prod_model for name, prod_model in PROD.items() if name != "shop.b"}, **project(*edited)}
 
 
 def test_a_refused_model_and_its_readers_stay_as_prod_shows_them() -> None:
@@ -93,7 +93,7 @@ def test_a_change_that_costs_a_held_model_nothing_is_not_blocked() -> None:
 
 
 def test_what_a_held_model_reads_cannot_be_removed() -> None:
-    plan = plan_of({name: each for name, each in without_b().items() if name != "shop.a"})
+    plan = plan_of({name: prod_model for name, prod_model in without_b().items() if name != "shop.a"})
 
     assert plan.blockers[0].message == "`shop.b` still reads `shop.a`, which this change removes."
 
@@ -113,7 +113,7 @@ def test_nothing_is_removed_while_a_file_does_not_say_what_it_defines() -> None:
 
     assert plan.is_empty and not plan.blockers
     assert plan.unopened.held == {"shop.b", "shop.c"}
-    assert [each.stands for each in plan.unopened.refused] == [True]
+    assert [refusal.stands for refusal in plan.unopened.refused] == [True]
 
 
 def test_a_file_that_lost_its_name_is_known_by_its_path() -> None:
@@ -143,7 +143,7 @@ def test_what_never_opened_only_warns(offline: Session, tmp_path: Path) -> None:
     plan = offline.plan("dev", on_event=events.append)
 
     assert {"shop.e", "shop.f"}.isdisjoint(change.name for change in plan.changes)
-    assert [each.stands for each in plan.decision.unopened.refused] == [False]
+    assert [refusal.stands for refusal in plan.decision.unopened.refused] == [False]
     assert [str(v.place) for event in events if isinstance(event, Linted) for v in event.violations] == [
         "models/e.sql:1"
     ]

@@ -47,5 +47,5 @@ def test_content_tells_rows_sums_names_and_types_apart() -> None:
         empty_content((("id", "int"), ("id2", "int"))),
     ]
 
-    assert len(set(alike)) == len({each.hash for each in alike}) == len(alike)
-    assert all(len(each.hash) == 32 for each in alike)
+    assert len(set(alike)) == len({content.hash for content in alike}) == len(alike)
+    assert all(len(content.hash) == 32 for content in alike)

@@ -64,7 +64,8 @@ def test_a_setting_of_a_seed_loads_its_cells_again() -> None:
     seed = replace(model("s.seed", kind=Kind.SEED, columns="t"), seed=Seed("seed.csv", header=("t",), digest="1"))
     zone = Statements((Statement("SET spark.sql.session.timeZone = Asia/Tokyo"),))
     before, after = (
-        project(each, model("s.reader", "SELECT t FROM s.seed")) for each in (seed, replace(seed, statements=zone))
+        project(seed_model, model("s.reader", "SELECT t FROM s.seed"))
+        for seed_model in (seed, replace(seed, statements=zone))
     )
 
     assert {name for name, change in change_of(before, after).items() if change.recomputed} == {"s.seed", "s.reader"}

@@ -36,11 +36,11 @@ def hold(store: StateStore, table: str = "s.t") -> Iterator[Lease]:
         yield lease
 
 
-def record(store: StateStore, table: str = "s.t", found: Found = FOUND) -> None:
+def record(store: StateStore, table: str = "s.t", content: Found = FOUND) -> None:
     """A table that is known, and what it holds."""
     store.tables.register(table, ID)
     with hold(store, table) as lease:
-        store.contents.record(table, found, lease=lease)
+        store.contents.record(table, content, lease=lease)
 
 
 def periods(store: StateStore, table: str = "s.t") -> set[str]:
@@ -103,7 +103,7 @@ def test_a_write_drops_its_periods_and_the_whole_and_nothing_else(
 
 def test_a_write_drops_the_hours_that_lie_in_it(store: StateStore) -> None:
     hours = {f"2026-01-02 {hour:02}:00:00": Content(hour, f"{hour:032x}") for hour in range(24)}
-    record(store, found={IDS: hours})
+    record(store, content={IDS: hours})
     day = days(2, 2)
 
     store.intervals.record("s.t", Interval(day.start.replace(hour=5), day.start.replace(hour=22)))

@@ -45,7 +45,7 @@ def test_many_promotions_of_one_model_keep_the_others_once(store: StateStore) ->
         old = promote(store, new)
         new = environment("prod", *others, snapshot("s.a", f"v{number + 1}"))
 
-    sizes = [len(json.dumps(each)) for each in maps_in_store(store)]
+    sizes = [len(json.dumps(stored_map)) for stored_map in maps_in_store(store)]
 
     assert sizes[0] > 20 * max(sizes[1:])
     assert [store.environments.get_revision("prod", n).snapshots["s.a"].version for n in (1, 4, 6)] == [
@@ -62,7 +62,7 @@ def test_a_whole_map_comes_again_and_is_all_that_is_read(store: StateStore, monk
     for number in range(10):
         promote(store, environment("prod", snapshot("s.a", f"v{number}"), snapshot("s.b")))
 
-    assert [is_whole(each) for each in maps_in_store(store)] == [n % 4 == 1 for n in range(1, 11)]
+    assert [is_whole(stored_map) for stored_map in maps_in_store(store)] == [n % 4 == 1 for n in range(1, 11)]
     versions = [store.environments.get_revision("prod", n).snapshots["s.a"].version for n in range(1, 11)]
     assert versions == [f"v{number}" for number in range(10)]
     assert [len(row.snapshots) for row in store.environments.history("prod")] == [2] * 10

@@ -27,7 +27,7 @@ def shown_in(name: str, model: str) -> Environment:
 
 def begin(store: StateStore, new: Environment) -> Promotion | Refused:
     """Begin a promotion, or return why not."""
-    for table in [each.table for each in new.snapshots.values()]:
+    for table in [version.table for version in new.snapshots.values()]:
         store.tables.register(table, ID)
     with store.leases.hold(new.name, "test", wait=60) as lease:
         try:

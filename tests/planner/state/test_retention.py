@@ -108,7 +108,7 @@ def test_a_snapshot_is_forgotten_when_no_revision_names_it_and_its_table_is_gone
     done = store.retention.forget(FIRST + 5 * DAY)
 
     assert (done.revisions, done.snapshots) == (3, 1)
-    assert {each.version for each in store.snapshots.all() if each.name == "s.a"} == {"v2", "v3", "v4"}
+    assert {entry.version for entry in store.snapshots.all() if entry.name == "s.a"} == {"v2", "v3", "v4"}
 
 
 def test_plans_and_the_journal_go_with_their_time(store: StateStore) -> None:

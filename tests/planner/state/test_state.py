@@ -54,8 +54,8 @@ def until(true: Callable[[], bool]) -> None:
 
 def promote(store: StateStore, new: Environment, who: str = "ann") -> Environment:
     """The environment after one whole promotion."""
-    for each in new.snapshots.values():
-        store.tables.register(each.table, ID)
+    for version in new.snapshots.values():
+        store.tables.register(version.table, ID)
     with store.leases.hold(new.name, who) as lease:
         promotion = store.promotions.begin(
             lease, store.environments.get(new.name), new, Cause(plan_id="p", who=who, note="n")

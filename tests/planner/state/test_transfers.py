@@ -24,9 +24,9 @@ A1, A2, B1 = snapshot("s.a", "v1"), snapshot("s.a", "v2"), replace(snapshot("s.b
 
 
 def promote(store: StateStore, name: str, *snapshots: Snapshot) -> None:
-    for each in snapshots:
-        store.tables.register(each.table, ID)
-        store.intervals.record(each.table, days(1, 3))
+    for version in snapshots:
+        store.tables.register(version.table, ID)
+        store.intervals.record(version.table, days(1, 3))
     new = replace(environment(name, *snapshots), naming=Naming(suffix=Suffix.TABLE), expires_at=days(9, 9).start)
     with store.leases.hold(name, "ann") as lease:
         promotion = store.promotions.begin(lease, store.environments.get(name), new, Cause(plan_id="p"))
@@ -65,7 +65,7 @@ def test_one_environment_comes_with_its_own_tables_only(store: StateStore, other
 
     other.transfers.load(json.loads(json.dumps(only)))
 
-    assert [each.name for each in other.environments.all()] == ["dev"]
+    assert [target.name for target in other.environments.all()] == ["dev"]
     assert set(other.tables.all()) == {A2.table, "other.b__v1"}
     assert other.intervals.load_timelines([A1.table, A2.table]) == {A1.table: (), A2.table: (days(1, 3),)}
     with pytest.raises(RequestError, match="There is no environment `qa`"):

@@ -38,9 +38,9 @@ def total(more: str = "", columns: str = "") -> str:
 
 
 def read(text: str) -> Model:
-    found, _ = parse_model(text, "models/t.sql", Defaults(NOW))
-    assert found is not None
-    return found
+    parsed, _ = parse_model(text, "models/t.sql", Defaults(NOW))
+    assert parsed is not None
+    return parsed
 
 
 def kind_of(text: str) -> Model:
@@ -50,11 +50,11 @@ def kind_of(text: str) -> Model:
 
 
 def test_it_is_no_cycle_and_a_batch_is_a_day() -> None:
-    found = read(total())
+    parsed = read(total())
 
-    assert (found.reads_itself, found.depends_on, found.batches.batch_size) == (True, ("raw.items",), 1)
+    assert (parsed.reads_itself, parsed.depends_on, parsed.batches.batch_size) == (True, ("raw.items",), 1)
     assert read(total(", batch_size 7, batch_concurrency 4")).batches.batch_size == 7
-    assert make_plan(project(RAW, found), Environment("dev"), Environment("prod")).new.snapshots["shop.t"].columns == (
+    assert make_plan(project(RAW, parsed), Environment("dev"), Environment("prod")).new.snapshots["shop.t"].columns == (
         "at", "n", "total",
     )  # fmt: skip
 
@@ -99,8 +99,8 @@ def test_a_restatement_goes_on_to_the_end_and_so_does_what_reads_it() -> None:
 
     assert interval_in_window(own, window)[0].start == day("2026-01-03")
     assert interval_in_window(own, window)[0].end.year == 9999
-    found = windows_by_model(graph_of(project(RAW, own, child)), {"shop.t", "shop.child"}, window)
-    assert (found["shop.t"].start, found["shop.child"].end) == (day("2026-01-03"), None)
+    windows = windows_by_model(graph_of(project(RAW, own, child)), {"shop.t", "shop.child"}, window)
+    assert (windows["shop.t"].start, windows["shop.child"].end) == (day("2026-01-03"), None)
 
 
 def test_what_reads_it_is_computed_when_it_is_built_anew() -> None:

@@ -158,8 +158,8 @@ def test_axe_finds_nothing_serious_and_no_page_is_wider_than_the_screen(
     for address in (*PAGES, *(str(job.get_attribute("href")) for job in jobs[:6])):
         page.goto(f"{server}{address}")
         page.evaluate(script)
-        found = page.evaluate(AXE)["violations"]
-        findings += [(address, one["id"]) for one in found if one["impact"] in ("serious", "critical")]
+        violations = page.evaluate(AXE)["violations"]
+        findings += [(address, one["id"]) for one in violations if one["impact"] in ("serious", "critical")]
         findings += [(address, "wide")] * page.evaluate("document.documentElement.scrollWidth > innerWidth")
     context.close()
 

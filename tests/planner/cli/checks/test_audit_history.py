@@ -22,13 +22,13 @@ def test_each_audit_that_ran_is_listed_with_its_days_and_outcome(shop: Shop) -> 
     mergeplan.write("audits/no_sale.sql", ONCE)
     assert mergeplan("plan", "--auto-apply", "--execution-time", TODAY).code == 0
 
-    found = mergeplan("audit", "--history", "--output", "json").result["audit_history"]
+    history = mergeplan("audit", "--history", "--output", "json").result["audit_history"]
 
-    days = [row["start"][:10] for row in found if row["audit"] == "not_null"]
+    days = [row["start"][:10] for row in history if row["audit"] == "not_null"]
     assert sorted(days) == [f"2026-01-0{n}" for n in range(1, 6)]
-    outcomes = {row["audit"]: (row["outcome"], row["rows"]) for row in found}
+    outcomes = {row["audit"]: (row["outcome"], row["rows"]) for row in history}
     assert outcomes == {"not_null": ("passed", 0), "accepted_range": ("warned", 1), "no_sale": ("passed", 0)}
-    assert found == sorted(found, key=lambda row: row["at"], reverse=True)
+    assert history == sorted(history, key=lambda row: row["at"], reverse=True)
     shown = mergeplan("audit", "--history", "--model", "shop.total", "--limit", "1").out
     assert "1 recorded result, newest first" in shown
     assert "shop.total  accepted_range  column := total, max_v := 1" in shown

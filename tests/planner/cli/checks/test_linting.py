@@ -103,7 +103,7 @@ def test_a_plan_tells_warnings_first(star_project: CommandLine) -> None:
     told = star_project("plan", "--skip-tests", "-o", "json").lines
 
     assert text.out.startswith("Warning: models/star.sql:2:8: noselectstar: ")
-    assert [each["event"] for each in told] == ["lint", "plan", "result"]
+    assert [line["event"] for line in told] == ["lint", "plan", "result"]
 
 
 def test_a_linter_without_rules_says_so(star_project: CommandLine) -> None:
@@ -174,7 +174,7 @@ def test_a_query_over_changes_finds_the_model_that_a_plan_adds_and_nothing_in_li
     linted, planned = star_project("lint"), star_project("plan", "--skip-tests", "-o", "json").lines
 
     assert (linted.code, linted.out) == (0, "4 models opened. Nothing found.\n")
-    found = [line for line in planned if line["event"] == "lint" and line["model"] == "shop.star"]
-    assert [(line["rule"], line["path"], line["line"]) for line in found] == [
+    violations = [line for line in planned if line["event"] == "lint" and line["model"] == "shop.star"]
+    assert [(line["rule"], line["path"], line["line"]) for line in violations] == [
         ("newmodelwithoutaudit", "models/star.sql", 1)
     ]

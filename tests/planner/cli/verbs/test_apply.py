@@ -152,10 +152,10 @@ def test_after_mending_what_an_audit_found_the_next_plan_goes_through(shop: Shop
 
     promote(mergeplan)
 
-    found = next(line for line in failed.lines if line["event"] == "audit")
+    audit = next(line for line in failed.lines if line["event"] == "audit")
     assert (failed.code, kinds(failed)) == (4, ["AuditFailed"])
-    assert (found["count"], found["path"], found["line"]) == (1, "models/total.sql", 1)
-    assert found["sample"] == {"columns": ["a", "b"], "rows": [[None, "##"]]}
+    assert (audit["count"], audit["path"], audit["line"]) == (1, "models/total.sql", 1)
+    assert audit["sample"] == {"columns": ["a", "b"], "rows": [[None, "##"]]}
     assert rows(engine, "SELECT a FROM shop.total ORDER BY a") == [(1,), (2,)]
 
 

@@ -248,7 +248,7 @@ def test_a_lineage_is_drawn_as_a_page_that_needs_nothing_else(shop: CommandLine)
 
     page = (shop.root / "lineage.html").read_text()
     drawing = ElementTree.fromstring(page[page.index("<svg") : page.index("</svg>") + 6])  # noqa: S314  # our own page
-    texts = [each.text for each in drawing.iter("text")]
+    texts = [element.text for element in drawing.iter("text")]
     assert (ran.code, ran.out) == (0, "")
     assert {"shop.items", "SEED", "price", "its rows"} <= set(texts)
     assert len(list(drawing.iter("path"))) == len(shop("lineage", "shop.total.total", "-o", "json").result["edges"])

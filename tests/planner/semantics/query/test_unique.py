@@ -70,8 +70,8 @@ def test_a_query_has_the_keys_that_it_shows(sql: str, keys: tuple[tuple[str, ...
     ],
 )
 def test_an_order_without_ties_leaves_nothing_to_chance(value: str, chance: bool) -> None:
-    found = shape_of(f"SELECT id, {value} AS v FROM s.d WINDOW w AS (ORDER BY id DESC)", PARENTS)
+    shape = shape_of(f"SELECT id, {value} AS v FROM s.d WINDOW w AS (ORDER BY id DESC)", PARENTS)
 
-    assert found.relation is not None
-    assert found.volatile == (frozenset("v") if chance else frozenset())
-    assert found.relies == (("s.d", (("id",),)),)
+    assert shape.relation is not None
+    assert shape.volatile == (frozenset("v") if chance else frozenset())
+    assert shape.relies == (("s.d", (("id",),)),)

@@ -39,8 +39,8 @@ def test_what_duckdb_reads_of_arrays_and_maps_and_casts_spark_returns(shared_eng
         f"WITH t AS (SELECT * FROM VALUES {ROWS} AS v({COLUMNS})) {sql.replace('FROM a.t', 'FROM t')}"
     ).rows
 
-    found = {expression: [str(row[number]) for row in rows] for number, expression in enumerate(ANSWERS)}
-    assert {key: value for key, value in found.items() if value != ANSWERS[key]} == {}
+    answers = {expression: [str(row[number]) for row in rows] for number, expression in enumerate(ANSWERS)}
+    assert {key: value for key, value in answers.items() if value != ANSWERS[key]} == {}
 
 
 @pytest.mark.parametrize(

@@ -88,12 +88,12 @@ def test_what_is_not_known_to_leave_the_rows_alone_counts(conf: dict[str, str], 
 def test_a_setting_of_the_optimizer_that_changes_rows_counts(
     key: str, value: str, query: str, shared_engine: SparkEngine
 ) -> None:
-    found = set()
+    results = set()
     for settings in ((), (f"SET {key} = {value}",)):
         with shared_engine.separate_session(("SET TIME ZONE 'America/Los_Angeles'", *settings), ()):
-            found.add(shared_engine.fetch(query).rows)
+            results.add(shared_engine.fetch(query).rows)
 
-    assert len(found) == 2
+    assert len(results) == 2
     assert result_settings({key: value}) == ((key, value),)
 
 
@@ -119,9 +119,9 @@ def test_each_setting_of_sparks_sql_is_known_with_its_default(shared_engine: Spa
 def test_spark_defaults_are_read_as_java_reads_them() -> None:
     text = "# a: 1\n! b 2\nspark.c: false\n spark.d=x = y\nspark.e\t\\\n  one\n\nspark.f\nspark.c true\n"
 
-    found = parse_properties(text)
+    properties = parse_properties(text)
 
-    assert found == {"spark.c": ("true", 9), "spark.d": ("x = y", 4), "spark.e": ("one", 5), "spark.f": ("", 8)}
+    assert properties == {"spark.c": ("true", 9), "spark.d": ("x = y", 4), "spark.e": ("one", 5), "spark.f": ("", 8)}
 
 
 def test_what_another_parser_would_read_is_named() -> None:
@@ -137,9 +137,9 @@ def versions(settings: Settings, kind: Kind = Kind.FULL) -> str:
 
 @pytest.mark.parametrize("kind", [Kind.FULL, Kind.VIEW])
 def test_a_version_is_another_one_under_other_settings(kind: Kind) -> None:
-    found = {versions(settings, kind) for settings in ((), ANSI_OFF, TOKYO, ANSI_OFF + TOKYO)}
+    hashes = {versions(settings, kind) for settings in ((), ANSI_OFF, TOKYO, ANSI_OFF + TOKYO)}
 
-    assert len(found) == 4
+    assert len(hashes) == 4
 
 
 def test_a_version_is_what_it_was_under_sparks_defaults() -> None:
@@ -162,7 +162,7 @@ def changes_under(before: Settings, after: Settings, *sql: str) -> dict[str, Cha
 def test_a_changed_setting_is_told_by_name_and_computes_every_model_anew() -> None:
     changes = changes_under((), ANSI_OFF, "SELECT x FROM s.raw")
 
-    assert {(name, each.category, each.rule) for name, each in changes.items()} == {
+    assert {(name, change.category, change.rule) for name, change in changes.items()} == {
         (name, Category.BREAKING, "settings-changed") for name in ("s.a", "s.b")
     }
     assert changes["s.a"].reason == (
@@ -207,7 +207,7 @@ def test_a_query_is_still_seen_through_in_another_time_zone() -> None:
 def settings_of(tmp_path: Path, config: str, **files: str) -> dict[str, Settings]:
     texts = {"config.yaml": CONFIG + config, "models/a.sql": "MODEL (name s.a, kind FULL);\nSELECT 1 AS id\n"}
     project = load_project(project_of(tmp_path, texts | files), NOW)
-    return {name: each.settings for name, each in project.models.items()}
+    return {name: loaded.settings for name, loaded in project.models.items()}
 
 
 def test_settings_come_from_the_gateway_and_over_its_defaults_file(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def well_formed(html: str) -> ElementTree.Element:
 def rules(html: str) -> list[str]:
     """The selectors of a part's style."""
     style = re.sub(r"@media[^{]*\{", "", html.partition("<style>")[2].partition("</style>")[0])
-    return [each.strip() for one in re.findall(r"([^{}]+)\{[^{}]*\}", style) for each in one.split(",")]
+    return [selector.strip() for one in re.findall(r"([^{}]+)\{[^{}]*\}", style) for selector in one.split(",")]
 
 
 def test_a_plan_shows_what_changes_why_and_at_what_cost() -> None:
@@ -59,11 +59,11 @@ def test_a_difference_shows_no_computation() -> None:
 
 def test_a_lineage_is_drawn_in_a_part_of_a_page_and_in_a_page() -> None:
     odd = project(RAW, model("s.odd", "SELECT id AS `<b>&` FROM s.raw"))
-    found = lineage_of(odd, "s.odd")
+    lineage = lineage_of(odd, "s.odd")
 
-    part, page = lineage_fragment(found, odd), lineage_html(found, odd)
+    part, page = lineage_fragment(lineage, odd), lineage_html(lineage, odd)
 
-    assert {"svg", "path"} <= {each.tag for each in well_formed(part).iter()}
+    assert {"svg", "path"} <= {element.tag for element in well_formed(part).iter()}
     assert "<b>" not in part
     assert "&lt;b&gt;&amp;" in part
     assert {rule.partition(" ")[0] for rule in rules(part)} == {".mergeplan"}

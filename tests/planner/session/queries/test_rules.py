@@ -131,9 +131,9 @@ def test_a_table_has_no_text_of_a_variable(find: Find, monkeypatch: pytest.Monke
 
     for table, text in texts.items():
         model = "name" if table == "models" else "model"
-        found = find(f"SELECT {model} AS model, {text} AS message FROM {table}", linter, **files)
-        assert found
-        assert not any("s3cret" in violation.message for violation in found)
+        violations = find(f"SELECT {model} AS model, {text} AS message FROM {table}", linter, **files)
+        assert violations
+        assert not any("s3cret" in violation.message for violation in violations)
 
 
 def test_a_query_and_a_class_of_one_name_are_an_error(find: Find) -> None:

@@ -50,10 +50,10 @@ def test_rows_are_counted_by_key_and_shown_only_where_that_is_allowed(total: Ses
 
 @pytest.mark.prove
 def test_a_condition_narrows_it_and_does_nothing_else(total: Session) -> None:
-    (found,) = listed = total.data_diff("dev", DataDiffOptions(models=("shop.total",), where="id < 3"))
+    (difference,) = listed = total.data_diff("dev", DataDiffOptions(models=("shop.total",), where="id < 3"))
 
-    assert found.rows is not None
-    assert (found.counts, found.rows.only, found.rows.changed) == ((2, 2), (0, 0), 1)
+    assert difference.rows is not None
+    assert (difference.counts, difference.rows.only, difference.rows.changed) == ((2, 2), (0, 0), 1)
     assert "<td>1 changed</td>" in listed._repr_html_()
     for where in ("id IN (SELECT id FROM shop.total)", "id = 1; DROP TABLE x", "reflect('a', 'b') = 1", "id"):
         with pytest.raises(RequestError, match=r"(?i)condition"):
@@ -84,10 +84,10 @@ def test_a_tag_taken_away_shows_no_more_than_before(shop: Callable[..., Session]
     edit(tmp_path, "total.sql", WHOLE.format(GRAIN, AFTER))
     session.plan("dev").apply()
 
-    (found,) = session.data_diff("dev", DataDiffOptions((("*", "sample"), ("tag:pii", "counts"))))
+    (difference,) = session.data_diff("dev", DataDiffOptions((("*", "sample"), ("tag:pii", "counts"))))
 
-    assert found.rows is not None
-    assert (found.rows.changed, found.samples.changed.rows) == (1, ())
+    assert difference.rows is not None
+    assert (difference.rows.changed, difference.samples.changed.rows) == (1, ())
 
 
 @pytest.mark.prove

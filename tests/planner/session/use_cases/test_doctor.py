@@ -33,10 +33,10 @@ def findings(root: Path, config: str, **files: str) -> dict[str, Finding]:
 def test_what_is_wrong_is_told_without_secrets(tmp_path: Path) -> None:
     seen = findings(tmp_path, CONFIG + "      config:\n        spark.jars: /nowhere/udf.jar\n")
 
-    assert [what for what, each in seen.items() if each.ok is False] == ["jars", "catalog", "state"]
+    assert [what for what, check in seen.items() if check.ok is False] == ["jars", "catalog", "state"]
     assert "/nowhere/udf.jar" in seen["jars"].text
     assert "***" in seen["catalog"].text
-    assert not any("sesame" in each.text or "\n" in each.text for each in seen.values())
+    assert not any("sesame" in check.text or "\n" in check.text for check in seen.values())
 
 
 def test_java_is_not_needed_behind_spark_connect(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_project_that_does_not_open_is_one_finding(tmp_path: Path, monkeypatch
 
     seen = findings(tmp_path, "gateways: {}\n")
 
-    assert [what for what, each in seen.items() if each.ok is False] == ["project", "isolation"]
+    assert [what for what, check in seen.items() if check.ok is False] == ["project", "isolation"]
 
 
 @pytest.mark.parametrize(

@@ -81,11 +81,11 @@ def test_an_edit_that_makes_a_query_expensive_is_reported(shop: Callable[..., Se
     before = {name: model(name, old) for name, (old, _, _) in EDITS.items()}
     after = {name: model(name, new) for name, (_, new, _) in EDITS.items()}
     session = shop(**ALONE | {"names": NAMES, "untouched": model("untouched", JOINED)} | before)
-    found = edit_in_dev(session, tmp_path, **after)
+    diffs = edit_in_dev(session, tmp_path, **after)
 
     reported = {f"shop.{name}": (change,) if change else () for name, (_, _, change) in EDITS.items()}
-    assert {name: diff.note for name, diff in found.items()} == dict.fromkeys(reported, "")
-    assert {name: diff.changes for name, diff in found.items()} == reported
+    assert {name: diff.note for name, diff in diffs.items()} == dict.fromkeys(reported, "")
+    assert {name: diff.changes for name, diff in diffs.items()} == reported
 
 
 @pytest.mark.prove
@@ -99,14 +99,14 @@ def test_an_edited_view_is_compared_with_those_that_read_it_and_their_tables_are
              "of_v": model("of_v", reader.format("v"), "FULL"),
              "of_e": model("of_e", reader.format("e"), "FULL")}  # fmt: skip
     session = shop(**ALONE | files)
-    found = edit_in_dev(
+    diffs = edit_in_dev(
         session, tmp_path,
         daily=(tmp_path / "models/daily.sql").read_text().replace("price FROM", "2 * price AS price FROM"),
         v=model("v", view.replace(", day", ", date_add(day, 0 * id) AS day"), "VIEW"),
         e=model("e", f"{inline} WHERE price > 0", "EMBEDDED"),
     )  # fmt: skip
 
-    assert {name: [change.cost for change in diff.changes] for name, diff in found.items()} == {
+    assert {name: [change.cost for change in diff.changes] for name, diff in diffs.items()} == {
         "shop.daily": [], "shop.of_e": [], "shop.of_v": [Cost.PRUNING], "shop.v": [],
     }  # fmt: skip
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_compared_is_noted_and_nothing_is_computed(
     files = {"old": "SELECT id, name FROM shop.names", "says": "SELECT id FROM shop.names", "third": "SELECT 1 AS x"}
     session = shop(**ALONE | {"names": NAMES} | {name: model(name, query) for name, query in files.items()})
     monkeypatch.setattr(physical_plan, "MOST", 3)
-    found = edit_in_dev(
+    diffs = edit_in_dev(
         session, tmp_path,
         names=NAMES.replace("AS name", "AS label"),
         old=model("old", "SELECT id, label AS name FROM shop.names"),
@@ -126,7 +126,7 @@ def test_what_cannot_be_compared_is_noted_and_nothing_is_computed(
         third=model("third", "SELECT 2 AS x"),
     )  # fmt: skip
 
-    assert {name: diff.note for name, diff in found.items()} == {
+    assert {name: diff.note for name, diff in diffs.items()} == {
         "shop.names": "",
         "shop.old": "not compared: Spark does not explain its old query here",
         "shop.says": "not compared: a statement before its query computes something",

@@ -19,7 +19,7 @@ TESTS = tuple(
 
 
 @pytest.mark.parametrize(
-    ("names", "patterns", "found"),
+    ("names", "patterns", "selected"),
     [
         ((), (), ["test_a", "test_b", "other"]),
         (("shop.b",), (), ["test_b", "other"]),
@@ -30,9 +30,9 @@ TESTS = tuple(
     ],
 )
 def test_tests_are_chosen_by_name_model_file_and_pattern(
-    names: tuple[str, ...], patterns: tuple[str, ...], found: list[str]
+    names: tuple[str, ...], patterns: tuple[str, ...], selected: list[str]
 ) -> None:
-    assert [test.name for test in select_tests(TESTS, names, patterns)] == found
+    assert [test.name for test in select_tests(TESTS, names, patterns)] == selected
 
 
 def test_a_word_that_means_no_test_is_told() -> None:

@@ -32,10 +32,10 @@ def versions_after(engine: SparkEngine, history: History, *menus: str) -> dict[s
         )
         held = f"menu_{day}"
         engine.fetch(f"CREATE OR REPLACE TEMP VIEW {held} AS {sql}")
-    found: dict[str, list[tuple[str, str]]] = {}
+    periods: dict[str, list[tuple[str, str]]] = {}
     for name, start, end in engine.fetch(f"SELECT name, valid_from, valid_to FROM {held} ORDER BY id, 2").rows:
-        found.setdefault(str(name), []).append((day_text(start), day_text(end)))
-    return found
+        periods.setdefault(str(name), []).append((day_text(start), day_text(end)))
+    return periods
 
 
 def day_text(moment: object) -> str:
@@ -47,9 +47,9 @@ def day_text(moment: object) -> str:
 
 @pytest.mark.parametrize(("back", "begins"), prove_rest([("2020-01-01", "2 11h"), ("2020-01-03", "3 0h")]))
 def test_by_time_a_version_lasts_from_update_to_update(back: str, begins: str, shared_engine: SparkEngine) -> None:
-    found = versions_after(shared_engine, BY_TIME, *(menu.format(back=back) for menu in MENU))
+    periods = versions_after(shared_engine, BY_TIME, *(menu.format(back=back) for menu in MENU))
 
-    assert found == {
+    assert periods == {
         "Sandwich": [("ever", "2 0h")],
         "Club": [("2 0h", "-")],
         "Burger": [("ever", "2 11h"), (begins, "-")],
@@ -62,9 +62,9 @@ def test_by_time_a_version_lasts_from_update_to_update(back: str, begins: str, s
 def test_a_version_never_ends_before_it_began(shared_engine: SparkEngine) -> None:
     """A row that came back is valid since it went, and then says that it was updated before that."""
     menus = ["(1, 'Club', '2020-01-01')", "(2, 'Fries', '2020-01-09')", "(1, 'Club', '2020-01-01')"]
-    found = versions_after(shared_engine, BY_TIME, *menus, "(1, 'Toast', '2020-01-02')")
+    periods = versions_after(shared_engine, BY_TIME, *menus, "(1, 'Toast', '2020-01-02')")
 
-    assert found == {
+    assert periods == {
         "Club": [("ever", "2 11h"), ("2 11h", "2 11h")],
         "Toast": [("2 11h", "-")],
         "Fries": [("ever", "3 11h")],
@@ -72,9 +72,9 @@ def test_a_version_never_ends_before_it_began(shared_engine: SparkEngine) -> Non
 
 
 def test_by_column_a_version_lasts_from_run_to_run(shared_engine: SparkEngine) -> None:
-    found = versions_after(shared_engine, BY_COLUMN, *(menu.format(back="2020-01-01") for menu in MENU))
+    periods = versions_after(shared_engine, BY_COLUMN, *(menu.format(back="2020-01-01") for menu in MENU))
 
-    assert found == {
+    assert periods == {
         "Sandwich": [("ever", "2 11h")],
         "Club": [("2 11h", "-")],
         "Burger": [("ever", "2 11h"), ("3 11h", "-")],
@@ -85,9 +85,11 @@ def test_by_column_a_version_lasts_from_run_to_run(shared_engine: SparkEngine) -
 
 
 def test_a_deleted_row_stays_in_force_unless_deletes_count(shared_engine: SparkEngine) -> None:
-    found = versions_after(shared_engine, History(updated_at="at"), *(menu.format(back="2020-01-03") for menu in MENU))
+    periods = versions_after(
+        shared_engine, History(updated_at="at"), *(menu.format(back="2020-01-03") for menu in MENU)
+    )
 
-    assert found["Burger"] == [("ever", "3 0h"), ("3 0h", "-")]
+    assert periods["Burger"] == [("ever", "3 0h"), ("3 0h", "-")]
 
 
 @pytest.mark.prove
@@ -115,8 +117,8 @@ def test_null_is_before_every_time(shared_engine: SparkEngine) -> None:
 
 @pytest.mark.prove
 def test_every_column_may_be_compared_and_null_is_a_value(shared_engine: SparkEngine) -> None:
-    found = versions_after(
+    periods = versions_after(
         shared_engine, History(), "(1, 'a', NULL), (2, NULL, NULL)", "(1, 'a', '2020-01-01'), (2, NULL, NULL)"
     )
 
-    assert found == {"a": [("ever", "2 11h"), ("2 11h", "-")], "None": [("ever", "-")]}
+    assert periods == {"a": [("ever", "2 11h"), ("2 11h", "-")], "None": [("ever", "-")]}

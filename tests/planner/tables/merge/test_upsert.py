@@ -62,9 +62,9 @@ def test_a_merge_by_key_leaves_what_merge_would(
 
 
 def test_a_key_may_be_an_expression_that_knows_null(shared_engine: SparkEngine) -> None:
-    found = merge_rows(shared_engine, keys=("COALESCE(id, -1)",))
+    rows = merge_rows(shared_engine, keys=("COALESCE(id, -1)",))
 
-    assert found == [(None, "y", 2), (1, "A", 5), (2, "b", 20), (3, "C", 7)]
+    assert rows == [(None, "y", 2), (1, "A", 5), (2, "b", 20), (3, "C", 7)]
 
 
 def test_a_null_key_may_be_the_same_as_a_null_key(shared_engine: SparkEngine) -> None:
@@ -90,12 +90,12 @@ def test_two_rows_of_one_key_are_refused_and_not_chosen_from(shared_engine: Spar
 def test_a_merge_may_be_one_statement_over_columns_of_both_sides() -> None:
     batch = MergeBatch("shop.t", "SELECT 1", "", COLUMNS, ("coalesce(ID, -1)", "name"))
     when = "WHEN MATCHED AND source.n > target.n THEN UPDATE SET target.n = source.n + 1 WHEN MATCHED THEN DELETE"
-    found = upsert_into(batch, when, "target.n > 10", {})
+    upsert = upsert_into(batch, when, "target.n > 10", {})
 
-    assert found is not None
+    assert upsert is not None
     keys = "(COALESCE(target.ID, -1)) = (COALESCE(source.ID, -1)) AND (target.`name`) = (source.`name`)"
-    assert found.on.startswith(f"{keys} AND (target.n > 10 OR CRC32(")  # no condition on the target alone
-    first, second = found.matched
+    assert upsert.on.startswith(f"{keys} AND (target.n > 10 OR CRC32(")  # no condition on the target alone
+    first, second = upsert.matched
     assert first == "WHEN MATCHED AND (source.n > target.n) THEN UPDATE SET n = source.n + 1"
     assert second == "WHEN MATCHED THEN DELETE"
 
