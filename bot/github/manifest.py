@@ -27,9 +27,9 @@ class Registered:
 
 def build_manifest(name: str, webhook_url: str, redirect_url: str, *, public: bool = False) -> dict[str, Any]:
     hook = urlsplit(webhook_url)
-    if hook.scheme not in WEB or not hook.hostname or not hook.path.endswith("/webhook"):
-        hint = "The service answers there: for example `https://bot.example/webhook`."
-        raise RequestError("The webhook's address is none that ends with `/webhook`.", hint=hint)
+    if hook.scheme not in WEB or not hook.hostname or hook.path in ("", "/"):  # a proxy may lead any path to /webhook
+        hint = "For example `https://bot.example/webhook`: the service answers there."
+        raise RequestError("The webhook's address lacks `https://`, a host or a path.", hint=hint)
     return {
         "name": name,
         "url": f"{hook.scheme}://{hook.netloc}",

@@ -128,7 +128,7 @@ def test_a_key_is_never_written_over(registration: Registration) -> None:
 
 @pytest.mark.parametrize("address", ["bot.example/webhook", "https://bot.example"])
 def test_an_address_at_which_no_service_answers_is_refused_before_a_browser_opens(address: str) -> None:
-    with pytest.raises(RequestError, match="none that ends with `/webhook`"):
+    with pytest.raises(RequestError, match="lacks `https://`, a host or a path"):
         build_manifest("mergeplan", address, "http://127.0.0.1:1/callback")
 
 
