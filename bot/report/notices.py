@@ -1,4 +1,4 @@
-"""What became of prod, for people who do not look at GitHub, as `notifications` delivers it: a sentence by event."""
+"""Notices of prod for people who do not look at GitHub, one function for each event; `notifications` delivers them."""
 
 from dataclasses import dataclass
 

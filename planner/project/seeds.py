@@ -147,7 +147,8 @@ def _read_records(root: Path, model: Model, named_at: Located) -> Iterator[Cells
 
 def _read_header(row: list[str], path: Path, place: Place) -> tuple[str, ...]:
     header = tuple(cell.removeprefix("\ufeff").strip().lower() for cell in row)
-    if len(row) == 1 and isfile(path.parent / row[0]):  # in the bot's checkout a link is a file with its target
+    # in the bot's checkout a link is a file that holds its target, and nothing else
+    if len(row) == 1 and path.stat().st_size == len(row[0].encode()) and isfile(path.parent / row[0]):
         message = f"The file is a symbolic link to `{row[0]}`, which the bot does not follow."
         raise ProjectError(message, place=place, hint="Set the model's `path` to that file.")
     if header[0].startswith(_LFS_POINTER):

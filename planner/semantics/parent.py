@@ -11,7 +11,10 @@ from mergeplan.planner.semantics.types import certain_types
 
 @dataclass(frozen=True)
 class Parent:
-    """What a query knows of a table: its columns, None if unknown, and the non-deterministic ones of a view."""
+    """The known properties of a table that a query reads; `columns` is None if unknown.
+
+    `volatile` are columns of a view that may differ each time they are read.
+    """
 
     columns: tuple[str, ...] | None
     volatile: frozenset[str] = frozenset()

@@ -22,7 +22,7 @@ Parents = Mapping[str, Snapshot]
 
 @dataclass(frozen=True)
 class KnownMeaning:
-    """What fingerprints and reasons need of a query's shape; `came_out` is a digest of meaning and columns."""
+    """The parts of a query's shape for fingerprints and reasons; `came_out` is a digest of meaning and columns."""
 
     text: str
     order: str

@@ -1,4 +1,4 @@
-"""How many planners run at once, and whose; and turns at a Spark: plans share it, one that lost it is alone."""
+"""Turns of planners: how many run at once, for whom, and which of them has a Spark alone."""
 
 from __future__ import annotations
 

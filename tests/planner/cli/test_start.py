@@ -114,3 +114,12 @@ def test_the_package_imports_no_module_from_the_current_folder(tmp_path: Path) -
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def test_the_package_starts_in_a_folder_that_was_removed(tmp_path: Path) -> None:
+    code = "import os, sys\nos.rmdir(os.getcwd())\nos.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    command = [sys.executable, "-c", code, "-m", "mergeplan", "--version"]
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
