@@ -55,7 +55,7 @@ def serve(descriptor: str, url: str, most: str) -> None:
     raise_gc_threshold()  # as `mergeplan serve` does
     settings = load_settings()
     start_logging(settings)
-    context = BotContext(settings, Inbox(url), cast(GitHub, object()), "nobody")
+    context = BotContext(settings, Inbox(url), GitHub(settings), "nobody")
     app = create_app(context, Limits(group=int(most)))
     listening = socket.socket(fileno=int(descriptor))
     uvicorn.Server(server_config(app, "127.0.0.1", 0)).run(sockets=[listening])

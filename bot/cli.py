@@ -3,6 +3,7 @@
 import json
 import os
 import webbrowser
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import distributions
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 
 import click
 
-from mergeplan.bot.github.manifest import build_manifest
 from mergeplan.bot.service.action import run_action
 from mergeplan.bot.service.register_app import Registration, register_app
 from mergeplan.bot.service.replay import post_delivery, read_stored, rehearse_delivery
@@ -67,24 +67,25 @@ def app_manifest(webhook_url: str, show: bool, no_browser: bool, port: int, time
     mergeplan app_manifest --webhook-url https://bot.example/webhook
     mergeplan app_manifest --webhook-url https://bot.example/webhook --organization acme
     """
-    shown = build_manifest(options["name"], webhook_url, "http://127.0.0.1/callback", public=options["public"])
+    options["variables_file"] = options.pop("env_file")
+    registration = Registration(webhook_url=webhook_url, **options)
+    manifest = registration.build_manifest("http://127.0.0.1/callback")
     if show:
-        click.echo(json.dumps(shown, indent=2))
+        click.echo(json.dumps(manifest, indent=2))
         return 0
     settings = load_settings()
-    options["api_url"] = (options["api_url"] or settings.github_api_url).rstrip("/")
-    files = {"key_file": options.pop("key_file"), "variables_file": options.pop("env_file")}
+    api_url = (registration.api_url or settings.github_api_url).rstrip("/")
+    registration = replace(registration, api_url=api_url, api_version=settings.github_api_version)
 
     def open_page(address: str) -> None:
         click.echo(f"Register the App at {address}")
         if not no_browser:
             webbrowser.open(address)
 
-    options["api_version"] = settings.github_api_version
-    app = register_app(Registration(webhook_url=webhook_url, **options, **files), port, open_page, timeout)
-    click.echo(f"{app.slug} is registered as App {app.app_id}; its key is in {files['key_file']}.")
+    app = register_app(registration, port, open_page, timeout)
+    click.echo(f"{app.slug} is registered as App {app.app_id}; its key is in {registration.key_file}.")
     click.echo(f"Install it: {app.page}/installations/new")
-    click.echo(f"Start the service with the variables in {files['variables_file']}.")
+    click.echo(f"Start the service with the variables in {registration.variables_file}.")
     return 0
 
 

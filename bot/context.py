@@ -19,18 +19,18 @@ from mergeplan.bot.child.reader import CodeFolder, RepositoryReader
 from mergeplan.bot.child.requirements import FILES, MOST_CHARACTERS
 from mergeplan.bot.child.standby import Standby
 from mergeplan.bot.cicd_section import CicdSection
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
+from mergeplan.bot.forge.port import Forge, RepositoryGateway
+from mergeplan.bot.forge.waiting import mark_waiting
 from mergeplan.bot.git.call import BadCommit, CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout
-from mergeplan.bot.github.gateway import GitHub, GitHubFailed, GitHubPaused, RepositoryGateway
-from mergeplan.bot.github.owners import owner_of
-from mergeplan.bot.github.turns import mark_waiting
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.progress import Recorder
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.inbox.runs import Run
 from mergeplan.bot.metrics import RUNS
 from mergeplan.bot.notifications.notifications import Notifications
-from mergeplan.bot.projects import repository_of
+from mergeplan.bot.projects import owner_of, repository_of
 from mergeplan.bot.records import Repository
 from mergeplan.bot.rules import BotConfig, config_of
 from mergeplan.bot.settings import Settings
@@ -98,7 +98,7 @@ class BotContext:
 
     settings: Settings
     inbox: Inbox
-    github: GitHub
+    forge: Forge
     worker: str
     closing: threading.Event = field(default_factory=threading.Event)
     look: threading.Event = field(default_factory=threading.Event)  # the timer should look now
@@ -126,8 +126,8 @@ class BotContext:
         """
         for taken in self.inbox.repositories.note({one.number: one.name for one in repositories if one.number}):
             try:
-                holders_name = self.github.find_name(taken.holder, taken.name)
-            except (GitHubFailed, GitHubPaused) as error:  # the other repositories go on
+                holders_name = self.forge.find_name(taken.holder, taken.name)
+            except (ForgeFailed, ForgePaused) as error:  # the other repositories go on
                 log.warning("repository_left_out", repository=taken.name, number=taken.number, why=str(error))
             else:
                 self.inbox.repositories.settle(taken, holders_name)
@@ -136,7 +136,7 @@ class BotContext:
     def follow_repository(self, key: str) -> bool:
         """Store the present name of a repository whose name another one has; return False if GitHub tells none."""
         repository = self.inbox.repositories.find(repository_of(key))
-        name = self.github.find_name(repository.number, repository.name)
+        name = self.forge.find_name(repository.number, repository.name)
         if name and name != repository.name:
             self.inbox.repositories.note({repository.number: name})
         return bool(name) and name != repository.name

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from mergeplan.bot.github.gateway import GitHub
-from mergeplan.bot.github.patience import GitHubFailed
+from mergeplan.bot.forge.failures import ForgeFailed
+from mergeplan.bot.service.forges import open_forge
 from mergeplan.bot.settings import check_for_github, load_settings
 from mergeplan.planner.cli.verbs.doctor import doctor_command
 from mergeplan.planner.errors import MergeplanError
@@ -19,9 +19,9 @@ def check_github() -> Iterator[Finding]:
             return
         # without a login, so that GitHub itself says it
         login_settings = check_for_github(settings).model_copy(update={"bot_login": ""})
-        login = GitHub(login_settings).login()
+        login = open_forge(login_settings).login()
         yield Finding("github", True, f"logged in as {login} by {'an App' if settings.is_app else 'a token'}")
-    except (MergeplanError, GitHubFailed) as error:
+    except (MergeplanError, ForgeFailed) as error:
         yield Finding("github", False, " ".join(str(error).split()))
     except Exception as error:  # of the library that reads the key: its text may hold a part of it
         yield Finding(

@@ -43,6 +43,10 @@ def repository_of(key: str) -> str:
     return key.partition(SEPARATOR)[0]
 
 
+def owner_of(repository: str) -> str:
+    return repository.partition("/")[0]
+
+
 def label_of(key: str) -> str:
     """Return what a project's marks on GitHub name: its folder, or '' for the first project.
 

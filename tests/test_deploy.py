@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -169,7 +169,7 @@ def service_routes(home: Path) -> set[str]:
     """The first part of the address of each of the service's routes."""
     settings = Settings(home=home, webhook_secret=SecretStr("no-secret"), github_token=SecretStr("no-token"))
     inbox = Inbox(f"sqlite:///{home}/bot.db")
-    routes = build_pages(BotContext(settings, inbox, cast(GitHub, object()), "nobody")).routes
+    routes = build_pages(BotContext(settings, inbox, GitHub(settings), "nobody")).routes
     inbox.close()
     return {"/" + route.path.split("/")[1] for route in routes if isinstance(route, Route)} | {WEBHOOK}
 

@@ -28,7 +28,7 @@ STAGES = """
     bot.readers bot.results bot.pull_parts bot.records bot.transitions bot.budgets
     bot.report bot.commands bot.report.offers bot.report.checks bot.report.comment bot.report.replies
     bot.rules bot.metrics bot.notifications bot.tracing
-    bot.pages bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
+    bot.pages bot.forge bot.github bot.git bot.inbox bot.child bot.context bot.pulls bot.prod
     bot.service bot mergeplan.__main__ mergeplan_sandbox
 """.split()
 PURE = STAGES[: STAGES.index("planner.plan") + 1]  # no Spark, no database, no network, no processes, no clock

@@ -20,6 +20,7 @@ from pathlib import Path
 import structlog
 from filelock import FileLock, Timeout
 
+from mergeplan.bot.forge.events import REPOSITORY, SHA
 from mergeplan.bot.git.call import (
     EMPTY_TREE,
     GIT_SECONDS,
@@ -33,7 +34,6 @@ from mergeplan.bot.git.call import (
 )
 from mergeplan.bot.git.objects import FOLDER, Entry, GitCommit, ObjectMemory, Objects, Tampered, open_objects
 from mergeplan.bot.git.work_tree import Slot, claim_slot
-from mergeplan.bot.github.events import REPOSITORY, SHA
 from mergeplan.bot.projects import ROOT, inside
 
 log = structlog.get_logger(__name__)

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 
 from github.Repository import Repository
 
-from mergeplan.bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
-from mergeplan.bot.github.patience import READ_TRIES, GitHubFailed, GitHubPaused, call_patiently, is_passing
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused, OwnerUnavailable
+from mergeplan.bot.github.owners import OwnerConnection, Owners
+from mergeplan.bot.github.patience import READ_TRIES, call_patiently
 from mergeplan.bot.github.polling import MOST_PAGES, Polls
 from mergeplan.bot.records import Repository as NamedRepository
 from mergeplan.bot.settings import redact_secrets
@@ -45,7 +46,7 @@ class Calls:
             return call_patiently(connection.pause, call, tries)
         except OwnerUnavailable:
             raise
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             if error.status == 404 or not self._owners.was_shut(connection, error):
                 raise
         return call_patiently(self.connection.pause, call, tries)
@@ -86,8 +87,8 @@ class Calls:
                 return existing
             try:
                 return self.write(post, tries=1)
-            except GitHubFailed as error:
-                if not is_passing(error.status) or attempt == WRITE_TRIES - 1:
+            except ForgeFailed as error:
+                if not error.is_passing or attempt == WRITE_TRIES - 1:
                     raise
                 threading.Event().wait(0.2 * 2**attempt)
             existing = self.read(look)
@@ -99,5 +100,5 @@ class Calls:
     def _live_tokens(self) -> tuple[str, ...]:
         try:
             return (self.connection.token(),)
-        except (GitHubFailed, GitHubPaused):
+        except (ForgeFailed, ForgePaused):
             return ()

@@ -10,9 +10,10 @@ from typing import Any
 import structlog
 from github.CheckRun import CheckRun
 
+from mergeplan.bot.forge.checks import CheckId, CheckRequest, CommentEdit, Written
+from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.github.calls import Calls
-from mergeplan.bot.github.patience import GitHubFailed, is_passing
-from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, Written, build_mutation, parse_written
+from mergeplan.bot.github.together import build_mutation, parse_written
 from mergeplan.bot.report.checks.check import CheckView
 
 log = structlog.get_logger(__name__)
@@ -41,10 +42,7 @@ class CheckRuns:
         self._apart_until, self._failures = 0.0, 0
 
     def find(self, sha: str, key: str) -> CheckId:
-        """Return the bot's check with that key on a commit; its id is 0 if there is none.
-
-        The checks of a commit are written one after the other, so GitHub is called once for all of them.
-        """
+        # The checks of a commit are written one after the other, so GitHub is called once for all of them.
         with self._lock:
             cached_checks = self._known.get(sha)
         if cached_checks is None or time.monotonic() - cached_checks.at > KNOWN_SECONDS:
@@ -69,7 +67,7 @@ class CheckRuns:
             try:
                 run = self._calls.write(lambda: self._edit_run(request.known.id, state, output))
                 return self._send_annotations(run, later_annotations, output)
-            except GitHubFailed as error:
+            except ForgeFailed as error:
                 if error.status not in (403, 404, 422):
                     raise
 
@@ -89,12 +87,7 @@ class CheckRuns:
         return self._send_annotations(run, later_annotations, output)
 
     def write_together(self, comment: CommentEdit | None, requests: Sequence[CheckRequest]) -> Written | None:
-        """Write a comment and checks in one call; return None if that is impossible, or GitHub did not confirm it.
-
-        The caller then writes them one by one and looks for each check first, because some may exist already. GitHub
-        counts calls that write, and accepts one a second: a comment and the five checks of a commit are one call, not
-        six.
-        """
+        # GitHub counts calls that write, and accepts one a second: a comment and five checks are one call, not six.
         if time.monotonic() < self._apart_until or not all(map(_can_combine, requests)):
             return None
         outputs = [self._build_output(write_request.view)[0] for write_request in requests]
@@ -108,11 +101,11 @@ class CheckRuns:
 
         try:
             done = self._calls.write(send, tries=1)
-        except (GitHubFailed, KeyError, TypeError, ValueError) as error:
+        except (ForgeFailed, KeyError, TypeError, ValueError) as error:
             for request in requests:
                 self._forget_commit(request.sha)
             self._failures += 1
-            passing = isinstance(error, GitHubFailed) and is_passing(error.status)
+            passing = isinstance(error, ForgeFailed) and error.is_passing
             if not passing or self._failures >= FAILURES_MOST:
                 self._apart_until, self._failures = time.monotonic() + APART_SECONDS, 0
             log.info("written_apart", repository=self._calls.name, why=str(error)[:300])

@@ -1,24 +1,13 @@
 """The comments of pull requests: read, written and edited, each of ours once."""
 
-from dataclasses import dataclass
 from datetime import UTC, timedelta
 
 from github.IssueComment import IssueComment
 
+from mergeplan.bot.forge.checks import Edited
+from mergeplan.bot.forge.failures import ForgeFailed, OwnerUnavailable
 from mergeplan.bot.github.calls import Calls
-from mergeplan.bot.github.events import WrittenComment
-from mergeplan.bot.github.owners import OwnerUnavailable
-from mergeplan.bot.github.patience import GitHubFailed
 from mergeplan.bot.records import Posted
-
-
-@dataclass(frozen=True)
-class Edited:
-    """The edit of a comment after it was written; `by` is '' if there was none, or its author is unknown."""
-
-    by: str = ""
-    edited: bool = False
-    known: bool = True
 
 
 class Comments:
@@ -28,22 +17,17 @@ class Comments:
         self._calls, self._login = calls, login
 
     def read(self, number: int) -> tuple[Posted, ...]:
-        """Return the comments of a pull request, oldest first."""
         return self._calls.read(lambda: tuple(map(_parse_comment, self._calls.repo.get_issue(number).get_comments())))
 
     def editor(self, comment: Posted) -> Edited:
-        """Return who edited a comment after it was written.
-
-        GraphQL is used because REST gives whole seconds, in which an edit may hide. `known` is False on a GitHub
-        without GraphQL, and if GitHub refuses or fails this one query.
-        """
+        # By GraphQL: REST gives whole seconds, in which an edit may hide. A GitHub may lack it, or refuse this query.
         try:
             answer = self._calls.read(
                 lambda: self._calls.connection.client.requester.graphql_node(
                     comment.node_id, "lastEditedAt editor { login }", "IssueComment"
                 )[1]
             )
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             if isinstance(error, OwnerUnavailable) or error.status == 401:
                 raise
             return Edited(known=False)
@@ -53,7 +37,6 @@ class Comments:
         return Edited(by=(node["editor"] or {}).get("login", ""), edited=bool(node["lastEditedAt"]))
 
     def write(self, number: int, body: str, marker: str) -> Posted:
-        """Post a comment that begins with that hidden marker; edit ours that has it already."""
         body = self._calls.clean(body)
 
         def look() -> Posted | None:
@@ -81,7 +64,6 @@ class Comments:
         return self._calls.write(change)
 
     def react(self, number: int, comment_id: int, content: str) -> None:
-        """Add a reaction, before other writes; it may be repeated because GitHub stores one of a kind."""
         self._calls.write(
             lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content), first=True
         )
@@ -99,7 +81,3 @@ def _parse_comment(comment: IssueComment) -> Posted:
         edited=comment.updated_at - comment.created_at > timedelta(0),
         node_id=comment.node_id or "",
     )
-
-
-def webhook_comment(comment: Posted) -> WrittenComment:
-    return WrittenComment(comment.id, comment.author, comment.body, comment.at)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, RequestsResponse
 
-from mergeplan.bot.github.patience import GitHubFailed
+from mergeplan.bot.forge.failures import ForgeFailed
 
 FIELDS = ("verb", "url", "input", "headers", "stream")
 REDIRECTS = frozenset({301, 307, 308})
@@ -56,16 +56,16 @@ def _follow_redirects(send: Callable[[Any], RequestsResponse]) -> Callable[[Conn
             connection.url = _find_target(connection, response)
             response = send(connection)
         if response.status in REDIRECTS:  # PyGithub would follow it without an end, or take it for success
-            raise GitHubFailed(f"GitHub redirected more than {REDIRECTS_MAX} times.")
+            raise ForgeFailed(f"GitHub redirected more than {REDIRECTS_MAX} times.")
         return response
 
     return get_response
 
 
 def _find_target(connection: Connection, response: RequestsResponse) -> str:
-    """Return the path to ask instead, with the query; raise GitHubFailed for another host: the token is not for it."""
+    """Return the path to ask instead, with the query; raise ForgeFailed for another host: the token is not for it."""
     target, asked = urlsplit(response.headers.get("location", "")), urlsplit(connection.url)
     place = target.scheme, target.hostname, target.port or PORTS.get(target.scheme)
     if place != (connection.protocol, connection.host, connection.port):
-        raise GitHubFailed(f"GitHub redirected to another host: {target.scheme}://{target.netloc}")
+        raise ForgeFailed(f"GitHub redirected to another host: {target.scheme}://{target.netloc}")
     return target._replace(scheme="", netloc="", query=target.query or asked.query).geturl()

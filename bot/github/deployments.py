@@ -3,8 +3,8 @@
 import structlog
 from github.Deployment import Deployment
 
+from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.github.calls import Calls
-from mergeplan.bot.github.patience import GitHubFailed
 from mergeplan.bot.projects import add_label
 from mergeplan.bot.report.deployments import DeploymentView
 
@@ -20,11 +20,10 @@ class Deployments:
         self._calls, self._label = calls, label
 
     def write(self, view: DeploymentView, known_id: int = 0) -> int:
-        """Write the deployment of a commit and return its id; 0 where the App may not write any."""
         try:
             deployment_id = known_id or self._create_deployment(view).id
             self._calls.write(lambda: self._add_status(deployment_id, view))
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             if error.status not in REFUSED:
                 raise
             log.warning("deployment_not_written", repository=self._calls.name, why=str(error))

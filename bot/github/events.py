@@ -5,27 +5,37 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from mergeplan.bot.forge.events import (
+    COMES,
+    GUID,
+    MAX_BYTES,
+    REPOSITORY,
+    SHA,
+    TOO_LARGE,
+    Delivery,
+    Event,
+    Ignored,
+    InvalidDelivery,
+    Pressed,
+    WrittenComment,
+    WrittenDescription,
+)
 from mergeplan.bot.projects import label_of
 from mergeplan.bot.records import Press
 from mergeplan.bot.report.checks.keys import pull_of_key
 from mergeplan.bot.report.comment import PLAN_MARKER, comment_digest
 from mergeplan.bot.report.offers import IDENTIFIER_MOST, clear_boxes, find_ticks
 
-MAX_BYTES = 25 * 1024 * 1024  # GitHub's own limit
-REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 OWNER = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-COMES = frozenset({"created", "added", "unsuspend", "new_permissions_accepted"})  # there is something to do again
 INSTALLATION_ACTIONS = COMES | {"deleted", "suspend", "removed"}
-GUID = re.compile(r"[A-Za-z0-9:._-]{1,120}")
 SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 FORMS = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)")
 MOST_NUMBER, MOST_ID = 2**31 - 1, 2**63 - 1  # what the database's columns hold
-SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 LABEL_ACTIONS = frozenset({"labeled", "unlabeled"})
 PULL_ACTIONS = LABEL_ACTIONS | {
     "opened",
@@ -41,79 +51,6 @@ QUEUE_BRANCH = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-(\d{1,10})-[0-9a-
 REVIEW_ACTIONS = frozenset({"submitted", "dismissed"})
 
 
-@dataclass(frozen=True)
-class WrittenComment:
-    comment_id: int
-    author: str
-    body: str
-    at: str  # ISO 8601, GitHub's clock
-
-
-@dataclass(frozen=True)
-class WrittenDescription:
-    """A pull request's description as somebody left it, who may not be its author, and the one before."""
-
-    author: str
-    body: str
-    before: str
-    at: str  # ISO 8601, GitHub's clock
-
-
-@dataclass(frozen=True)
-class Pressed:
-    """A button of a check, or boxes of a comment, and by whom; `at` is '' where GitHub does not say when.
-
-    `read` is the digest of the comment as it was read, its boxes empty.
-    """
-
-    author: str
-    press: Press
-    check_id: int = 0
-    comment_id: int = 0
-    at: str = ""  # ISO 8601, GitHub's clock
-    read: str = ""
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something happened in a repository: to pull request `number`, or (0) to the branch `branch`."""
-
-    guid: str
-    kind: str  # "pull_request.opened", "push", "issue_comment.created", "check_run.rerequested", ...
-    repository: str
-    number: int = 0
-    branch: str = ""
-    head: str = ""
-    comment: WrittenComment | None = None
-    description: WrittenDescription | None = None
-    pressed: Pressed | None = None
-    again: bool = False  # somebody pressed Re-run
-    label: str = ""  # that was set or taken away: it asks nothing where no rule names it
-    owner: str = ""  # whose installation of the App has changed; then `repositories` are those that it brings
-    repositories: tuple[str, ...] = ()
-    numbers: tuple[int, ...] = ()  # GitHub's, of `repositories`
-    trace: str = ""  # the W3C traceparent of its taking in, ours
-    project: str | None = None  # the label of the one project that it is about; None: of all in the repository
-    repository_id: int = 0  # GitHub's number, which stays when it is renamed; 0 if the payload lacks it
-
-
-@dataclass(frozen=True)
-class Ignored:
-    """A genuine delivery that asks nothing of us."""
-
-    guid: str
-    why: str
-
-
-@dataclass(frozen=True)
-class InvalidDelivery:
-    """A request that is not GitHub's, or not well formed; `status` is the HTTP answer."""
-
-    status: int
-    why: str
-
-
-TOO_LARGE = InvalidDelivery(413, "the body is larger than GitHub sends")
 WRONG_SIGNATURE = InvalidDelivery(401, "the signature is missing or wrong")
 FORM = InvalidDelivery(
     415, "the webhook sends a form: set its content type to application/json, in the settings on GitHub"
@@ -134,7 +71,7 @@ def check_headers(headers: Mapping[str, str]) -> InvalidDelivery | None:
     return TOO_LARGE if length.isdigit() and int(length[:20]) > MAX_BYTES else None
 
 
-def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Event | Ignored | InvalidDelivery:
+def read_delivery(headers: Mapping[str, str], body: bytes, secret: str) -> Delivery:
     """Read a delivery; nothing of its body is parsed before its signature is verified."""
     low = {key.lower(): value for key, value in headers.items()}
     if not secret:
@@ -162,7 +99,7 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Event | Ignored | InvalidDelivery:
+def read_event(guid: str, name: str, payload: Mapping[str, Any]) -> Delivery:
     reader = READERS.get(name)
     if reader is None:
         return Ignored(guid, f"nothing to do for {name[:40]}")

@@ -14,14 +14,16 @@ from urllib.parse import quote
 import structlog
 from github import Consts
 
+from mergeplan.bot.forge.events import Delivery, InvalidDelivery
+from mergeplan.bot.forge.failures import ForgeFailed, NameReused, OwnerUnavailable
+from mergeplan.bot.github import events
 from mergeplan.bot.github.calls import Calls
 from mergeplan.bot.github.check_runs import CheckRuns
 from mergeplan.bot.github.comments import Comments
 from mergeplan.bot.github.deployments import Deployments
-from mergeplan.bot.github.events import QUEUE_BRANCH
 from mergeplan.bot.github.merges import Merges
-from mergeplan.bot.github.owners import OwnerConnection, Owners, OwnerUnavailable
-from mergeplan.bot.github.patience import GitHubFailed, GitHubPaused, NameReused, call_patiently
+from mergeplan.bot.github.owners import OwnerConnection, Owners
+from mergeplan.bot.github.patience import call_patiently
 from mergeplan.bot.github.polling import MOST_PAGES, Polls
 from mergeplan.bot.github.reverts import Reverts
 from mergeplan.bot.pages.links import PageLinks, links_of
@@ -55,14 +57,13 @@ class GitHub:
             "lazy": True,  # an object known by its number costs no call until something of it is read
         }
         self._lock = threading.Lock()
-        self._gateways: dict[str, RepositoryGateway] = {}
+        self._gateways: dict[str, GitHubRepository] = {}
         self._polls = Polls()
         self._login = settings.bot_login
         self._links = links_of(settings)
         self.owners = Owners(settings, self._options, self._polls)
 
-    def repository(self, key: str) -> RepositoryGateway:
-        """Return the gateway of one project's repository; raise OwnerUnavailable or GitHubFailed."""
+    def repository(self, key: str) -> GitHubRepository:
         repository = self.find_repository(repository_of(key))
         self.owners.connect(repository.name)
         login = self.login()
@@ -70,7 +71,7 @@ class GitHub:
             gateway = self._gateways.get(key)
             if gateway is None or gateway.repository != repository:
                 calls = Calls(repository, self.owners, self._polls, self._settings.secrets())
-                gateway = RepositoryGateway(key, calls, login, self._settings, self._links)
+                gateway = GitHubRepository(key, calls, login, self._settings, self._links)
                 self._gateways[key] = gateway
             return gateway
 
@@ -87,10 +88,6 @@ class GitHub:
         return self._login
 
     def repositories(self, owner: str = "", names: Iterable[str] = ()) -> tuple[Repository, ...]:
-        """Return the repositories of an owner where the App is installed; with a token, of the settings and the names.
-
-        The number of one that the token does not see is 0.
-        """
         if self.owners.app:
             return self.owners.repositories(owner)
         configured = (name.strip() for name in self._settings.repositories.split(","))
@@ -106,38 +103,50 @@ class GitHub:
             (repository,) = call_patiently(
                 connection.pause, lambda: self._polls.read(connection.ask, f"/repos/{name}", parse)
             )
-        except GitHubFailed:
+        except ForgeFailed:
             return Repository(name)
         return repository
 
     def find_name(self, number: int, repository: str) -> str | None:
-        """Return the present name of the repository with a number, whose name another one may have: `repository`.
-
-        '' if it was deleted and that one made in its place; None if that is not certain, as GitHub gives the same
-        answer about a private repository that a token may not see.
-        """
         connection = self.owners.connect(repository)
         try:
             if name := _ask_name(connection, number):
                 return name
             _, _, body = call_patiently(connection.pause, lambda: connection.ask(f"/repos/{repository}", {}))
+            # GitHub gives the same answer about a private repository that a token may not see.
             if json.loads(body)["fork"] or self.login() == ACTIONS_LOGIN:  # whose token sees one repository alone
                 return None
             return next(filter(None, (_ask_name(other, number) for other in self.owners.connect_all())), "")
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             if isinstance(error, OwnerUnavailable) or error.status in BLOCKED:
                 return None
             raise
 
     def live_name(self, key: str) -> str:
-        """Return the present name of a project's repository; '' if the bot may not read it any more."""
         try:
             return self.repository(key).name_now()
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             is_gone = isinstance(error, NameReused) or error.status in GONE
             if isinstance(error, OwnerUnavailable) or not is_gone:
                 raise
             return ""
+
+    def check_headers(self, headers: Mapping[str, str]) -> InvalidDelivery | None:
+        return events.check_headers(headers)
+
+    def read_delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
+        return events.read_delivery(headers, body, self._settings.webhook_secret.get_secret_value())
+
+    def read_event(self, guid: str, name: str, payload: Mapping[str, Any]) -> Delivery:
+        return events.read_event(guid, name, payload)
+
+    def sign_delivery(self, guid: str, name: str, body: bytes) -> Mapping[str, str]:
+        return {
+            "Content-Type": "application/json",
+            "X-GitHub-Event": name,
+            "X-GitHub-Delivery": guid,
+            "X-Hub-Signature-256": events.sign_body(self._settings.webhook_secret.get_secret_value(), body),
+        }
 
     def budget(self) -> Mapping[str, int]:
         remaining_calls = {
@@ -151,14 +160,14 @@ def _ask_name(connection: OwnerConnection, number: int) -> str:
     """Return the name of the repository with a number; '' where the connection sees none."""
     try:
         _, _, body = call_patiently(connection.pause, lambda: connection.ask(f"/repositories/{number}", {}))
-    except GitHubFailed as error:
+    except ForgeFailed as error:
         if error.status == 404:
             return ""
         raise
     return str(json.loads(body)["full_name"])
 
 
-class RepositoryGateway:
+class GitHubRepository:
     """What the bot does in one repository, for the project whose key is `name`."""
 
     def __init__(self, name: str, calls: Calls, login: str, settings: Settings, links: PageLinks) -> None:
@@ -187,8 +196,6 @@ class RepositoryGateway:
         return self._calls.read(lambda: self._calls.repo.default_branch)
 
     def default_branch_now(self) -> str:
-        """Return the default branch, read again: it may have been renamed."""
-
         def read() -> str:
             self._calls.repo.update()  # by its ETag: free while nothing has changed
             self._check_identity(self._calls.repo.id)
@@ -206,7 +213,6 @@ class RepositoryGateway:
         return not self._calls.read(lambda: self._calls.repo.private)
 
     def check_identity(self) -> None:
-        """Raise NameReused if the name belongs to another repository by now."""
         self.default_branch_now()
 
     def git_token(self) -> str:
@@ -239,55 +245,46 @@ class RepositoryGateway:
         return self._calls.poll(f"git/ref/heads/{quote(branch)}", lambda value: (str(value["object"]["sha"]),))[0]
 
     def merge_groups(self) -> Mapping[int, str]:
-        """Return the heads of the merge queue's groups, by the number of the last pull request in each."""
         return dict(self._calls.poll("git/matching-refs/heads/gh-readonly-queue", _parse_groups))
 
     def role(self, login: str) -> Role | None:
-        """Return the live permission of a person; None when it could not be read."""
         try:
             name = self._calls.read(lambda: self._calls.repo.get_collaborator_role_name(login))
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             return "none" if error.status == 404 else None
         if name in ROLES:
             return next(role for role in ROLES if role == name)
         # A custom role: its base permission is what counts.
         try:
             base = self._calls.read(lambda: self._calls.repo.get_collaborator_permission(login))
-        except GitHubFailed:
+        except ForgeFailed:
             return None
         return next((role for role in ROLES if role == base), None)
 
     def list_pull_paths(self, number: int) -> tuple[str, ...] | None:
-        """Return the paths that a pull request changes; None when they are more than GitHub lists."""
         paths = self._calls.poll(f"pulls/{int(number)}/files?per_page=100", _parse_paths)
         return paths if len(paths) < FILES_LISTED else None
 
     def reviews(self, number: int) -> tuple[Review, ...]:
-        """Return the reviews of a pull request, oldest first."""
         return self._calls.poll(f"pulls/{int(number)}/reviews?per_page=100", _parse_reviews)
 
     def is_member(self, team: str, login: str) -> bool | None:
-        """Return True if a person is in a team, `org/team`; None if that could not be read."""
         org, _, slug = team.partition("/")
         address = f"/orgs/{quote(org)}/teams/{quote(slug)}/memberships/{quote(login)}"
         try:
             return bool(self._calls.poll_at(address, lambda value: (value["state"] == "active",))[0])
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             return False if error.status == 404 else None
 
     def page(self, number: int, page: str) -> str:
-        """Return the link to the service's page about a pull request, or (0) prod; '' where there is none."""
         return self._links.url(self.name, number, page, time.time())
 
     # --- writing ---
 
     def turn(self, is_late: Callable[[], bool] = lambda: False) -> AbstractContextManager[None]:
-        """Return a lock that no other writer of this installation holds; writes within it wait no longer."""
         return self._calls.turn(is_late)
 
     def merge(self, number: int, sha: str, method: str) -> str:
-        """Merge a pull request whose head is still that commit; a second call finds the same merge commit."""
-
         def look() -> str | None:
             pull = self.pull(number)
             return pull.merge_sha if pull.merged and pull.head == sha else None
@@ -304,7 +301,7 @@ def _parse_paths(files: Any) -> tuple[str, ...]:
 
 
 def _parse_groups(refs: Any) -> tuple[tuple[int, str], ...]:
-    named = ((QUEUE_BRANCH.fullmatch(str(ref["ref"])), str(ref["object"]["sha"])) for ref in refs)
+    named = ((events.QUEUE_BRANCH.fullmatch(str(ref["ref"])), str(ref["object"]["sha"])) for ref in refs)
     return tuple((int(match[1]), head) for match, head in named if match)
 
 
@@ -345,6 +342,3 @@ def _parse_pull(value: Mapping[str, Any]) -> Pull:
         repository_id=value["base"]["repo"]["id"],
         body=value.get("body") or "",
     )
-
-
-__all__ = ["GitHub", "GitHubFailed", "GitHubPaused", "OwnerUnavailable", "RepositoryGateway"]

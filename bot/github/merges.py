@@ -6,8 +6,8 @@ from typing import Any
 
 import structlog
 
+from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.github.calls import Calls
-from mergeplan.bot.github.patience import GitHubFailed
 from mergeplan.bot.records import Pull
 
 log = structlog.get_logger(__name__)
@@ -21,10 +21,10 @@ class Merges:
         self._commits: dict[int, str] = {}
 
     def add_commit(self, pull: Pull) -> Pull:
-        """Return the pull request with the commit of its merge; raise GitHubFailed if GitHub has none yet."""
+        """Return the pull request with the commit of its merge; raise ForgeFailed if GitHub has none yet."""
         complete = self.add_commits((pull,))[0]
         if pull.merged and not complete.merge_sha:
-            raise GitHubFailed(f"GitHub does not say yet with which commit #{pull.number} was merged")
+            raise ForgeFailed(f"GitHub does not say yet with which commit #{pull.number} was merged")
         return complete
 
     def add_commits(self, pulls: tuple[Pull, ...]) -> tuple[Pull, ...]:
@@ -33,7 +33,7 @@ class Merges:
         if numbers:
             try:
                 commits = self._calls.read(lambda: self._read_commits(numbers), tries=1)
-            except GitHubFailed as error:
+            except ForgeFailed as error:
                 log.info("merges_read_apart", repository=self._calls.name, why=str(error))
                 commits = {number: self._find_event(number) for number in numbers}
             self._commits |= {number: commit for number, commit in commits.items() if commit}
@@ -46,7 +46,7 @@ class Merges:
             merges = {number: answer["data"]["repository"][f"p{number}"]["mergeCommit"] for number in numbers}
             return {number: str(merge["oid"]) for number, merge in merges.items() if merge}
         except (KeyError, TypeError) as error:
-            raise GitHubFailed("GitHub did not say with which commit a pull request was merged") from error
+            raise ForgeFailed("GitHub did not say with which commit a pull request was merged") from error
 
     def _find_event(self, number: int) -> str:
         commits = self._calls.poll(f"issues/{int(number)}/events?per_page=100", _parse_merges)

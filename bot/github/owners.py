@@ -10,45 +10,24 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import structlog
 from github import Auth, Github, GithubIntegration
 from github.Requester import Requester
 
+from mergeplan.bot.forge.failures import ForgeFailed, OwnerState, OwnerUnavailable, State
 from mergeplan.bot.github.connections import prepare_connections
-from mergeplan.bot.github.patience import GitHubFailed, Pause, call_patiently
+from mergeplan.bot.github.patience import Pause, call_patiently
 from mergeplan.bot.github.polling import Polls
 from mergeplan.bot.github.tokens import BotAuth, GitTokens, app_signer
 from mergeplan.bot.github.turns import Turns
+from mergeplan.bot.projects import owner_of
 from mergeplan.bot.records import Repository
 from mergeplan.bot.settings import Settings
 
 log = structlog.get_logger(__name__)
 LOOK_AGAIN_SECONDS = 60.0  # an owner that is not there is asked for no more often
-State = Literal["working", "paused", "suspended", "not_installed", "failing"]
-
-
-class OwnerUnavailable(GitHubFailed):
-    """Nothing can be done for an owner for now: the App is suspended there, or not installed."""
-
-    def __init__(self, owner: str, state: State, message: str, status: int) -> None:
-        super().__init__(message, status)
-        self.owner = owner
-        self.state = state
-
-
-@dataclass(frozen=True)
-class OwnerState:
-    """The state of an owner's installation; `seconds` is the rest of a pause."""
-
-    owner: str
-    installation: int
-    state: State = "working"
-    since: str = ""
-    why: str = ""
-    seconds: float = 0.0
-    granted: tuple[tuple[str, str], ...] = ()  # the permissions that the App has there
 
 
 @dataclass(frozen=True)
@@ -126,7 +105,7 @@ class Owners:
             connection = self._open_connection(owner_of(repository), self._find_installation(repository))
             try:
                 connection.token()
-            except GitHubFailed as error:
+            except ForgeFailed as error:
                 if not self.was_shut(connection, error):
                     raise
             else:
@@ -135,7 +114,7 @@ class Owners:
             owner_of(repository), 0, "failing", "GitHub gives no token for this installation.", 401
         )
 
-    def was_shut(self, connection: OwnerConnection, error: GitHubFailed) -> bool:
+    def was_shut(self, connection: OwnerConnection, error: ForgeFailed) -> bool:
         """Return True when a call was refused because its installation or token is gone: look it up again.
 
         OwnerUnavailable when the installation is suspended; False when the refusal is about something else.
@@ -145,7 +124,7 @@ class Owners:
         app, number = self.app, connection.installation
         try:
             installation = call_patiently(self.app_pause, lambda: app.get_app_installation(number))
-        except GitHubFailed as gone:
+        except ForgeFailed as gone:
             if gone.status != 404:
                 raise
             self.forget(connection.owner)
@@ -171,7 +150,7 @@ class Owners:
         assert app is not None
         try:
             installation = call_patiently(self.app_pause, lambda: app.get_repo_installation(owner, name))
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             if error.status != 404:
                 raise
             raise not_installed(repository) from error
@@ -215,7 +194,6 @@ class Owners:
         return tuple(self._open_connection(state.owner, state.installation) for state in states)
 
     def list_owners(self) -> tuple[str, ...]:
-        """Return the owners where the App is installed and works; ('',) means all that a token opens."""
         if self.app is None:
             return ("",)
         requester = self.app.requester
@@ -228,7 +206,7 @@ class Owners:
                     _parse_installations,
                 ),
             )
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             self.refused = str(error) if error.status in (401, 403, 404) else ""
             raise
         self.refused = ""
@@ -255,7 +233,7 @@ class Owners:
             try:
                 repositories = self._list_repositories(connection)
                 break
-            except GitHubFailed as error:
+            except ForgeFailed as error:
                 if last or not self.was_shut(connection, error):
                     raise self._note_trouble(
                         owner, connection.installation, "failing", str(error), error.status
@@ -331,12 +309,8 @@ class Owners:
         return OwnerUnavailable(owner, state, f"{owner}: {why}", status)
 
 
-def owner_of(repository: str) -> str:
-    return repository.partition("/")[0]
-
-
-def not_installed(repository: str) -> GitHubFailed:
-    return GitHubFailed(f"The App is not installed on {repository}.", 404)
+def not_installed(repository: str) -> ForgeFailed:
+    return ForgeFailed(f"The App is not installed on {repository}.", 404)
 
 
 def _parse_installations(value: Any) -> tuple[OwnerState, ...]:

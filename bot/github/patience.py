@@ -10,32 +10,14 @@ import structlog
 import tenacity
 from github import GithubException, RateLimitExceededException
 
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
+
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 READ_TRIES = 4
 LONGEST_WAIT = 5.0  # a pause longer than this is left to the job: it comes back when the pause is over
 SECONDARY_WAIT = 60.0
 LONGEST_PAUSE = 3700.0  # GitHub counts by the hour; what asks for more is a clock that goes wrong
-
-
-class GitHubPaused(Exception):
-    """GitHub requested a pause until `until` (seconds of the epoch); the caller comes back then."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"GitHub asked to wait for {seconds:.0f} s")
-        self.seconds = seconds
-
-
-class GitHubFailed(Exception):
-    """GitHub did not do it: refused, or out of reach after several tries."""
-
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class NameReused(GitHubFailed):
-    """The name of a repository belongs to another one by now."""
 
 
 class Pause:
@@ -57,10 +39,10 @@ class Pause:
             return max(0.0, self._until - time.time())
 
     def wait(self) -> None:
-        """Wait out a short pause; GitHubPaused for a long one."""
+        """Wait out a short pause; ForgePaused for a long one."""
         pause_seconds = self.remaining_seconds
         if pause_seconds > self._longest:
-            raise GitHubPaused(pause_seconds)
+            raise ForgePaused(pause_seconds)
         if pause_seconds:
             threading.Event().wait(pause_seconds)
 
@@ -77,14 +59,14 @@ def call_patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES)
             if wait is not None:
                 pause.ask(wait)
                 raise _Limited from error
-            raise GitHubFailed(_error_message(error), error.status) from error
+            raise ForgeFailed(_error_message(error), error.status) from error
         except (requests.RequestException, ConnectionError, TimeoutError) as error:
-            raise GitHubFailed(f"GitHub is out of reach: {type(error).__name__}.") from error
+            raise ForgeFailed(f"GitHub is out of reach: {type(error).__name__}.") from error
 
     def again(error: BaseException) -> bool:
         if isinstance(error, _Limited):
             return True
-        return tries > 1 and isinstance(error, GitHubFailed) and is_passing(error.status)
+        return tries > 1 and isinstance(error, ForgeFailed) and error.is_passing
 
     def wait(state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -94,7 +76,7 @@ def call_patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES)
     first: list[BaseException] = []
     try:
         return once()
-    except (GitHubFailed, _Limited) as error:
+    except (ForgeFailed, _Limited) as error:
         first.append(error)
 
     def once_more() -> T:
@@ -107,16 +89,11 @@ def call_patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES)
     try:
         return retrying(once_more)
     except _Limited as error:
-        raise GitHubPaused(max(pause.remaining_seconds, 1.0)) from error
+        raise ForgePaused(max(pause.remaining_seconds, 1.0)) from error
 
 
 class _Limited(Exception):
     """A rate limit was met; the pause is set."""
-
-
-def is_passing(status: int) -> bool:
-    """Return True for a status that may change by itself: no answer, or the server's own fault."""
-    return status == 0 or status >= 500
 
 
 def rate_limit_wait(error: GithubException) -> float | None:

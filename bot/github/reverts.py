@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
+from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.github.calls import Calls
-from mergeplan.bot.github.patience import GitHubFailed
 from mergeplan.bot.records import Pull
 
 # The types are those of GitHub's published schema. REST has no revert.
@@ -18,10 +18,6 @@ class Reverts:
         self._calls = calls
 
     def open(self, pull: Pull, open_pulls: Callable[[], tuple[Pull, ...]], body: str) -> int:
-        """Open the revert of a merged pull request, or find an open one of any author, and return its number.
-
-        Raise GitHubFailed if GitHub refuses: without `contents: write`, or if later commits are in the way.
-        """
         clean = self._calls.clean(body)
 
         def look() -> int | None:
@@ -34,7 +30,7 @@ class Reverts:
             try:
                 return int(answer["data"]["revertPullRequest"]["revertPullRequest"]["number"])
             except (KeyError, TypeError) as error:
-                raise GitHubFailed("GitHub did not say which pull request it opened", 422) from error
+                raise ForgeFailed("GitHub did not say which pull request it opened", 422) from error
 
         return self._calls.write_once(look, post)
 

@@ -1,47 +1,13 @@
 """A comment and checks in one call: GraphQL's mutations, where REST takes a write for each. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from mergeplan.bot.report.checks.check import CheckView
+from mergeplan.bot.forge.checks import CheckId, CheckRequest, CommentEdit, Written
 
 Input = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class CheckId:
-    """A check on GitHub: its number, its GraphQL id ('' where an earlier release wrote it), and GitHub's page of it."""
-
-    id: int = 0
-    node: str = ""
-    url: str = ""
-
-
-@dataclass(frozen=True)
-class CheckRequest:
-    """The wanted content of a check on a commit; `known` is the existing check, `details` its Details link."""
-
-    sha: str
-    view: CheckView
-    key: str
-    known: CheckId = CheckId()
-    details: str = ""
-
-
-@dataclass(frozen=True)
-class CommentEdit:
-    node: str
-    body: str
-
-
-@dataclass(frozen=True)
-class Written:
-    """What one call wrote: when the comment was edited (UTC), '' when none was, and the checks in their order."""
-
-    edited_at: str
-    checks: tuple[CheckId, ...]
 
 
 def build_mutation(

@@ -6,19 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from mergeplan.bot.forge.waiting import mark_waiting
+
 LATE_SECONDS = 10.0  # by which a write that shows no plan goes after those that do; it is never kept for longer
 LOOK_SECONDS = 0.1  # a plan that comes changes who is next, and wakes no one
-WAITING = set[int]()  # the threads of this process that wait for a turn, or for a thread that does
-
-
-@contextmanager
-def mark_waiting() -> Iterator[None]:
-    """Mark this thread as one that only waits for GitHub: another may work meanwhile."""
-    WAITING.add(threading.get_ident())
-    try:
-        yield
-    finally:
-        WAITING.discard(threading.get_ident())
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from mergeplan.bot.commands.description import compare_descriptions
 from mergeplan.bot.commands.reading import read_commands
-from mergeplan.bot.github.events import Pressed, WrittenComment, WrittenDescription
+from mergeplan.bot.forge.events import Pressed, WrittenComment, WrittenDescription
 from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.prods import read_prod
 from mergeplan.bot.inbox.queue import Queue

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 import structlog
 
 from mergeplan.bot.branches import branches_of
-from mergeplan.bot.github.events import COMES, Event
+from mergeplan.bot.forge.events import COMES, Event
 from mergeplan.bot.inbox.commands import is_of_ours, take_command, take_description, take_press
 from mergeplan.bot.inbox.database import InboxDatabase, database_seconds
 from mergeplan.bot.inbox.prods import put_prod, read_prod

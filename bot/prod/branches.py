@@ -15,10 +15,11 @@ from mergeplan.bot.budgets import cost_limits
 from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import BotContext, Later, PlannerCall, error_result, unreadable_error
+from mergeplan.bot.forge.checks import CheckRequest
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from mergeplan.bot.github.together import CheckRequest
 from mergeplan.bot.inbox.prods import update_branch
 from mergeplan.bot.inbox.queue import BRANCHES, Job
 from mergeplan.bot.prod.decide import may_retry
@@ -59,7 +60,7 @@ def reconcile_branches(context: BotContext, job: Job) -> None:
     prod = context.inbox.prods.get(job.repository)
     if prod.state is not Prod.READY or not prod.promoted_commit:
         return  # prod's job wakes this one when there is something to compare with
-    gateway = context.github.repository(job.repository)
+    gateway = context.forge.repository(job.repository)
     _BranchReconciliation(context, job, gateway, prod).run()
 
 
@@ -103,7 +104,7 @@ class _BranchReconciliation:
         """Bring one environment to its branch; return the seconds until the next try, 0.0 if there is none."""
         try:
             head = self.gateway.branch_head(record.branch)
-        except GitHubFailed as error:
+        except ForgeFailed as error:
             if error.status != 404:
                 raise
             self._end_check(record, "the branch is gone")
@@ -154,7 +155,7 @@ class _BranchReconciliation:
             return ""
         try:
             head = self.gateway.branch_head(record.branch)
-        except (GitHubFailed, GitHubPaused):
+        except (ForgeFailed, ForgePaused):
             return ""
         return f"superseded:{head}" if head != commit else ""
 
@@ -171,7 +172,7 @@ class _BranchReconciliation:
             key = f"mergeplan:branch:{commit[:12]}"
             check_id = self.gateway.checks.find(commit, key)
             self.gateway.checks.write(CheckRequest(commit, view, key, check_id, ""))
-        except (GitHubFailed, GitHubPaused) as error:
+        except (ForgeFailed, ForgePaused) as error:
             self.log.warning("check_not_written", commit=commit, why=str(error))
 
 

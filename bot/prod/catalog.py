@@ -49,11 +49,11 @@ def reconcile_catalog(context: BotContext, job: Job) -> None:
     mark, has_pages = catalog_mark(prod), links_of(context.settings).is_open
     if not mark or not (has_pages or _has_others(context)):
         return
-    if not context.github.live_name(job.repository):
+    if not context.forge.live_name(job.repository):
         context.inbox.publications.forget(job.repository)
         log.info("job_left", key=job.key, why="no such repository, or the App is not installed")
         return
-    gateway = context.github.repository(job.repository)
+    gateway = context.forge.repository(job.repository)
     checkout = context.checkout(gateway)
     try:
         checkout.fetch(prod.branch or gateway.default_branch)

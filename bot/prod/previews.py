@@ -7,15 +7,16 @@ pull request: it runs isolated, on the gateways of prod's configuration. Those o
 from dataclasses import dataclass, replace
 
 import structlog
+from mergeplan.bot.forge.port import RepositoryGateway
 
 from mergeplan.bot.branches import BranchRecord, PullPreview
 from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import BotContext, PlannerCall, error_result, failure_result, unreadable_error
+from mergeplan.bot.forge.checks import CheckRequest
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
 from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from mergeplan.bot.github.together import CheckRequest
 from mergeplan.bot.inbox.prods import update_branch
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.records import ProdRecord, Pull
@@ -125,5 +126,5 @@ class Previews:
             key = f"mergeplan:branch-plan:{pull.number}"
             check_id = self.gateway.checks.find(pull.head, key)
             self.gateway.checks.write(CheckRequest(pull.head, view, key, check_id, ""))
-        except (GitHubFailed, GitHubPaused) as error:
+        except (ForgeFailed, ForgePaused) as error:
             log.warning("check_not_written", pull_request=pull.number, why=str(error))

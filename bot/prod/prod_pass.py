@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
 import structlog
+from mergeplan.bot.forge.port import RepositoryGateway
 
 from mergeplan.bot.context import BotContext
+from mergeplan.bot.forge.checks import CheckRequest
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
 from mergeplan.bot.git.checkout import changes_no_model
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from mergeplan.bot.github.together import CheckRequest
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.prod.branch import wake_pulls
 from mergeplan.bot.prod.decide import Gate, ProdFacts, Step, is_asked_again, prod_steps, sweep_is_due
@@ -107,7 +108,7 @@ class ProdPass:
     def show(self, record: PullRecord) -> PullRecord:
         try:
             return publish_record(self.inbox, self.gateway, record)
-        except (GitHubFailed, GitHubPaused) as error:
+        except (ForgeFailed, ForgePaused) as error:
             # The record has it; the pull request's own job shows it when GitHub answers again.
             self.log.warning("not_shown_yet", pull_request=record.number, why=str(error))
             self.wake(record.number, in_seconds=5.0)
@@ -121,7 +122,7 @@ class ProdPass:
             key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
             check_id = self.gateway.checks.find(commit, key)
             self.gateway.checks.write(CheckRequest(commit, view, key, check_id, details))
-        except (GitHubFailed, GitHubPaused) as error:
+        except (ForgeFailed, ForgePaused) as error:
             self.log.warning("check_not_written", commit=commit, why=str(error))
 
 

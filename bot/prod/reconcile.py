@@ -11,7 +11,7 @@ from functools import partial
 import structlog
 
 from mergeplan.bot.context import BotContext, Later
-from mergeplan.bot.github.gateway import GitHubFailed
+from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.prod.actions.builds import adopt_prod, build_prod
 from mergeplan.bot.prod.actions.deploys import deploy_pull, refuse_deploy_request
@@ -54,9 +54,9 @@ ACTIONS_MAX = 500
 def reconcile_prod(context: BotContext, job: Job) -> None:
     """Bring prod to its branch; raise Later or ShuttingDown if it must come back."""
     try:
-        gateway = context.github.repository(job.repository)
+        gateway = context.forge.repository(job.repository)
         branch = prod_branch(context, gateway)
-    except GitHubFailed as error:
+    except ForgeFailed as error:
         if error.status in (404, 409, 410):
             log.info("job_left", key=job.key, why="no such repository or branch, or the App is not installed")
             return

@@ -28,7 +28,7 @@ from mergeplan.planner.contract.plan import PlanView
 def find_reading_projects(context: BotContext, project: str, plan: PlanView) -> tuple[ReadingProject, ...]:
     """Return the projects of the same owner that read what a plan changes and of which something may be shown.
 
-    Raise GitHubFailed or GitHubPaused while GitHub does not say who may see what.
+    Raise ForgeFailed or ForgePaused while GitHub does not say who may see what.
     """
     publications = context.inbox.publications
     changes = find_changes(plan, publications.views(project))
@@ -40,7 +40,7 @@ def find_reading_projects(context: BotContext, project: str, plan: PlanView) -> 
 def _list_projects(
     context: BotContext, project: str, changes: tuple[TableChange, ...], reads: tuple[ProjectReads, ...]
 ) -> Iterator[ReadingProject]:
-    mine = context.github.live_name(project) if reads else ""
+    mine = context.forge.live_name(project) if reads else ""
     for project_reads in reads:
         pairs = meet_readers(changes, project_reads.readers)
         name, is_shown = _find_access(context, project, mine, project_reads) if pairs else ("", False)
@@ -61,11 +61,11 @@ def _find_access(context: BotContext, project: str, mine: str, reads: ProjectRea
         return label or stored_name, True  # who reads the one reads the other
     if not mine or _owner(mine) != _owner(name_of(stored_name)):
         return "", False  # GitHub is not asked: no other owner can delay this one
-    other = name_of(stored_name) if is_elsewhere(reads.project) else context.github.live_name(reads.project)
+    other = name_of(stored_name) if is_elsewhere(reads.project) else context.forge.live_name(reads.project)
     if _owner(mine) != _owner(other):
         return "", False
     is_shown = mine.lower() in reads.shown_to
-    if not is_shown and context.github.repository(project).is_public():
+    if not is_shown and context.forge.repository(project).is_public():
         return "", False
     return add_label(other, label), is_shown
 

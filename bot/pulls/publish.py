@@ -7,10 +7,11 @@ from functools import partial
 from typing import Self
 
 import structlog
+from mergeplan.bot.forge.port import RepositoryGateway
 
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
-from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
-from mergeplan.bot.github.turns import mark_waiting
+from mergeplan.bot.forge.checks import CheckId, CheckRequest, CommentEdit
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
+from mergeplan.bot.forge.waiting import mark_waiting
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.projects import add_label, label_of
 from mergeplan.bot.pulls.due import Due, due_check_ends, is_progress, must_be_written, record_comment, what_is_due
@@ -91,7 +92,7 @@ class Shower:
                     has_news=lambda: self._has_plan or self._ended.is_set(),  # the run's end waits for this thread
                 )
                 self._has_plan = self._has_plan and self._news.is_set()
-            except (GitHubFailed, GitHubPaused, MergeplanError) as error:
+            except (ForgeFailed, ForgePaused, MergeplanError) as error:
                 log.warning("progress_not_shown", pull_request=self._record.number, why=str(error))
 
 
@@ -142,7 +143,7 @@ def _put_together(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, 
         return False
     try:
         requests = [_check_request(gateway, record, sha, view) for sha, view in write.checks]
-    except GitHubFailed:
+    except ForgeFailed:
         return False  # one of the commits may be gone: written one by one, each has its own failure
     edit = CommentEdit(record.comment.node, write.comment) if write.comment else None
     done = gateway.checks.write_together(edit, requests)
@@ -161,7 +162,7 @@ def _put_first(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, wri
     sha, view = write.checks[0]
     try:
         check = gateway.checks.write(_check_request(gateway, record, sha, view))
-    except GitHubFailed as error:
+    except ForgeFailed as error:
         if error.status not in (403, 404, 422):
             raise
         # A personal token may not write checks, and a commit may be gone: the comment still tells all.
@@ -197,7 +198,7 @@ def _put_comment(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, t
         if record.comment.id:
             try:
                 posted = gateway.comments.edit(record.number, record.comment.id, text)
-            except GitHubFailed as error:
+            except ForgeFailed as error:
                 if error.status != 404:
                     raise
         posted = posted or gateway.comments.write(record.number, text, plan_marker(record.repository))

@@ -20,8 +20,9 @@ from mergeplan.bot.context import (
     now_text,
     unreadable_error,
 )
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.call import CheckoutFailed
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, RepositoryGateway
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.pulls.actions.environments import destroy_environment, drop_environment, outlive_pull
 from mergeplan.bot.pulls.actions.groups import drop_group_environment, plan_group
@@ -54,15 +55,15 @@ from mergeplan.planner.errors import MergeplanError, ProjectError, RequestError
 
 log = structlog.get_logger(__name__)
 STEPS_MOST = 12
-PASSING = (GitHubFailed, GitHubPaused, MergeplanError, Superseded, Later, ShuttingDown)
+PASSING = (ForgeFailed, ForgePaused, MergeplanError, Superseded, Later, ShuttingDown)
 
 
 def reconcile_pull(context: BotContext, job: Job) -> None:
     """Bring one pull request to its target state; raise Superseded, Later or ShuttingDown if it must come back."""
     try:
-        gateway = context.github.repository(job.repository)
+        gateway = context.forge.repository(job.repository)
         pull = gateway.pull(job.number)
-    except GitHubFailed as error:
+    except ForgeFailed as error:
         if error.status in (404, 410):
             log.info("job_left", key=job.key, why="no such pull request, or the App is not installed")
             return

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from mergeplan.bot.commands.command import Command, Mistake
 from mergeplan.bot.commands.table import FORMS
 from mergeplan.bot.context import BotContext
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import changes_no_model
-from mergeplan.bot.github.gateway import RepositoryGateway
 from mergeplan.bot.projects import folder_of, inside, project_keys, repository_of
 from mergeplan.bot.records import Pull
 
@@ -57,7 +57,7 @@ def projects_of(context: BotContext, gateway: RepositoryGateway, number: int, ba
         folder, record = folder_of(key, folders), context.inbox.pulls.get(key, number)
         edited = paths is None or not changes_no_model(_project_paths(paths, folder, folders), folder)
         touched = edited or bool(record.comment.id or record.environment.exists)
-        if not touched and not context.has_project(context.checkout(context.github.repository(key)), base):
+        if not touched and not context.has_project(context.checkout(context.forge.repository(key)), base):
             continue
         plan = record.outcome.plan if record.outcome else None
         models = tuple(model.name.lower() for model in plan.models) if plan else ()

@@ -14,8 +14,9 @@ from mergeplan.bot.commands.policy import NotAllowed, decide_command, role_for
 from mergeplan.bot.commands.reading import read_commands
 from mergeplan.bot.commands.table import COMMANDS, FORMS, form_of
 from mergeplan.bot.context import BotContext, parse_moment
-from mergeplan.bot.github.comments import webhook_comment
-from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
+from mergeplan.bot.forge.events import WrittenComment
+from mergeplan.bot.forge.failures import ForgeFailed
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.policy.roles import ROLES, Role
 from mergeplan.bot.pulls.routing import ProjectFacts, check_project, projects_of, target_projects
 from mergeplan.bot.records import Answer, CommandRow, Posted, ProdRecord, Pull, PullRecord, PullState
@@ -77,7 +78,8 @@ def pick_up(context: BotContext, gateway: RepositoryGateway, number: int, commen
         if written.edited:
             log.info("edited_comment_left_alone", repository=gateway.name, comment=comment.id, editor=written.by)
             continue
-        context.inbox.commands.take(gateway.name, number, webhook_comment(comment), proven=written.known)
+        command = WrittenComment(comment.id, comment.author, comment.body, comment.at)
+        context.inbox.commands.take(gateway.name, number, command, proven=written.known)
 
 
 def carry_out(context: BotContext, gateway: RepositoryGateway, pull: Pull, config: BotConfig) -> None:
@@ -138,7 +140,7 @@ def _show_eyes(context: BotContext, gateway: RepositoryGateway, row: CommandRow)
         return
     try:
         gateway.comments.react(row.number, row.comment_id, "eyes")
-    except GitHubFailed as error:
+    except ForgeFailed as error:
         log.warning("eyes_not_shown_yet", repository=row.repository, comment=row.comment_id, why=str(error))
     else:
         context.inbox.commands.mark_seen(row)

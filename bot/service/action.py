@@ -10,12 +10,13 @@ import structlog
 
 from mergeplan.bot.child.isolated import confinement_words, isolation_words
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.events import Event, Ignored, InvalidDelivery, read_event
+from mergeplan.bot.forge.events import Delivery, Event, InvalidDelivery
 from mergeplan.bot.projects import project_keys
 from mergeplan.bot.records import ProdRecord, PullRecord, PullState, Repository
 from mergeplan.bot.report.comment import job_summary
 from mergeplan.bot.report.markdown import clip_text, inert_text
 from mergeplan.bot.report.shown import Shown
+from mergeplan.bot.service.forges import open_forge
 from mergeplan.bot.service.logs import start_logging
 from mergeplan.bot.service.serve import build_context
 from mergeplan.bot.service.worker import Worker
@@ -32,7 +33,7 @@ def run_action(environ: Mapping[str, str]) -> int:
     settings = check_for_github(action_settings(environ))
     hide_process()
     start_logging(settings)
-    event = _load_event(environ)
+    event = _load_event(environ, settings)
     if not isinstance(event, Event):
         log.info("event_ignored", why=event.why)
         return 2 if isinstance(event, InvalidDelivery) else 0
@@ -71,7 +72,7 @@ def action_settings(environ: Mapping[str, str]) -> Settings:
     return load_settings(overrides)
 
 
-def _load_event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery:
+def _load_event(environ: Mapping[str, str], settings: Settings) -> Delivery:
     name, path = environ.get("GITHUB_EVENT_NAME", ""), environ.get("GITHUB_EVENT_PATH", "")
     if not name or not path:
         raise RequestError(
@@ -90,7 +91,7 @@ def _load_event(environ: Mapping[str, str]) -> Event | Ignored | InvalidDelivery
         name = environ.get("GITHUB_REPOSITORY", "")
         return Event(guid, "push", name, repository_id=int(number) if number.isdecimal() else 0)
     name = "pull_request" if name == "pull_request_target" else name
-    return read_event(guid[:120], name, payload)
+    return open_forge(settings).read_event(guid[:120], name, payload)
 
 
 def _write_results(context: BotContext, event: Event, environ: Mapping[str, str], undone: str) -> int:

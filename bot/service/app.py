@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mergeplan.bot.child.isolated import confinement_words, isolation_words
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
 from mergeplan.bot.metrics import AGE, BUDGET, CLAIMED, OWNERS, QUEUE
 from mergeplan.bot.service.catalog import catalog_routes
 from mergeplan.bot.service.connections import Limits
@@ -46,7 +46,7 @@ def build_pages(context: BotContext) -> FastAPI:
     @app.get("/readyz")
     def readyz(request: Request) -> Response:
         missing = not_ready(context)
-        status, owners = 503 if missing else 200, context.github.owners.states()
+        status, owners = 503 if missing else 200, context.forge.owners.states()
         isolation, spark = isolation_words(context.settings), confinement_words(context.settings)
         if "application/json" in request.headers.get("accept", ""):
             states = [asdict(owner_state) for owner_state in owners]
@@ -68,10 +68,10 @@ def build_pages(context: BotContext) -> FastAPI:
             queue_numbers = (depth.due, depth.oldest_seconds, depth.claimed)
         for gauge, number in zip((QUEUE, AGE, CLAIMED), queue_numbers, strict=True):
             gauge.set(number)
-        for installation, remaining_calls in context.github.budget().items():
+        for installation, remaining_calls in context.forge.budget().items():
             BUDGET.labels(installation).set(remaining_calls)
         OWNERS.clear()
-        for owner in context.github.owners.states():
+        for owner in context.forge.owners.states():
             OWNERS.labels(owner.owner, owner.state).set(1)
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
@@ -94,12 +94,12 @@ def not_ready(context: BotContext) -> str:
     except MergeplanError as error:
         return str(error)
     try:
-        context.github.login()
-    except (GitHubFailed, GitHubPaused) as error:
+        context.forge.login()
+    except (ForgeFailed, ForgePaused) as error:
         return f"the bot is not logged in to GitHub: {error}"
-    if context.github.owners.refused:
-        return f"GitHub refuses the App: {context.github.owners.refused}"
-    owners = context.github.owners.states()
+    if context.forge.owners.refused:
+        return f"GitHub refuses the App: {context.forge.owners.refused}"
+    owners = context.forge.owners.states()
     if owners and all(owner.state in SHUT for owner in owners):
         return "the App works for no owner"
     return ""

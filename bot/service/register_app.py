@@ -47,6 +47,9 @@ class Registration:
     start: str = field(default_factory=lambda: secrets.token_urlsafe(18))  # in the first page's address: nobody else's
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))  # comes back from GitHub
 
+    def build_manifest(self, redirect_url: str) -> dict[str, Any]:
+        return build_manifest(self.name, self.webhook_url, redirect_url, public=self.public)
+
 
 def register_app(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
     """Serve the page until GitHub sent the code and the App is stored; raise RequestError if that takes too long."""
@@ -85,9 +88,7 @@ class _Server(ThreadingHTTPServer):
     def form(self) -> str:
         registration = self.registration
         target = form_address(registration.api_url, registration.organization, registration.state)
-        made = build_manifest(
-            registration.name, registration.webhook_url, f"{self.address}/callback", public=registration.public
-        )
+        made = registration.build_manifest(f"{self.address}/callback")
         return register_form(target, json.dumps(made, indent=2), web_address(registration.api_url))
 
     def take(self, code: str) -> tuple[int, str]:

@@ -15,14 +15,15 @@ import requests
 
 from mergeplan.bot.commands.command import Command
 from mergeplan.bot.commands.reading import read_commands
-from mergeplan.bot.github.events import GUID, Event, Ignored, InvalidDelivery, read_event, sign_body
-from mergeplan.bot.github.gateway import GitHub, GitHubFailed, GitHubPaused
+from mergeplan.bot.forge.events import GUID, Event, Ignored, InvalidDelivery
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.queue import queue_key
 from mergeplan.bot.projects import project_keys, title_of
 from mergeplan.bot.pulls.decide import Action, MakePlan, decide_action
 from mergeplan.bot.pulls.stacks import build_stack_base, find_layers
 from mergeplan.bot.report.offers import KEY
+from mergeplan.bot.service.forges import open_forge
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import RequestError
 
@@ -62,7 +63,7 @@ def rehearse_delivery(settings: Settings, delivery: Stored) -> tuple[list[str], 
 
     Nothing is stored: the delivery is received in a transaction that is rolled back. GitHub is only read.
     """
-    event = read_event(delivery.guid, delivery.name, delivery.payload)
+    event = open_forge(settings).read_event(delivery.guid, delivery.name, delivery.payload)
     if isinstance(event, InvalidDelivery):
         return [f"Refused with {event.status}: {event.why}."], False
     if isinstance(event, Ignored):
@@ -87,17 +88,11 @@ def rehearse_delivery(settings: Settings, delivery: Stored) -> tuple[list[str], 
 
 def post_delivery(settings: Settings, delivery: Stored, url: str) -> tuple[str, bool]:
     """Post the delivery to a service, signed as GitHub signs it; return the answer and whether it was accepted."""
-    secret = settings.webhook_secret.get_secret_value()
-    if not secret:
+    if not settings.webhook_secret.get_secret_value():
         raise RequestError("MERGEPLAN_WEBHOOK_SECRET is not set.", hint="The service takes what is signed with it.")
     url = url or f"http://{'127.0.0.1' if settings.host in ('', '0.0.0.0') else settings.host}:{settings.port}/webhook"  # noqa: S104
     body = json.dumps(delivery.payload).encode()
-    headers = {
-        "Content-Type": "application/json",
-        "X-GitHub-Event": delivery.name,
-        "X-GitHub-Delivery": delivery.guid,
-        "X-Hub-Signature-256": sign_body(secret, body),
-    }
+    headers = dict(open_forge(settings).sign_delivery(delivery.guid, delivery.name, body))
     try:
         answer = requests.post(url, data=body, headers=headers, timeout=SEND_SECONDS, allow_redirects=False)
     except requests.RequestException as error:
@@ -147,11 +142,11 @@ def _next_step(settings: Settings, inbox: Inbox, event: Event) -> str:
     if not (settings.is_app or settings.github_token.get_secret_value()):
         return "The next step depends on the pull request: set the variables of the App, or a token, to read it."
     try:
-        gateway = GitHub(settings, inbox.repositories.find).repository(event.repository)
+        gateway = open_forge(settings, inbox.repositories.find).repository(event.repository)
         pull, prod = gateway.pull(event.number), inbox.prods.get(event.repository)
         branch = prod.branch or gateway.default_branch
         others = gateway.open_pulls() if pull.is_open and pull.base_ref != branch else ()
-    except (GitHubFailed, GitHubPaused) as error:
+    except (ForgeFailed, ForgePaused) as error:
         return f"GitHub returned no pull request: {error}"
     record = inbox.pulls.get(event.repository, event.number)
     layers = find_layers(pull, others, branch)

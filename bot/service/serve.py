@@ -12,13 +12,13 @@ from mergeplan.bot.child.isolated import CONFINED, confinement_words, isolation_
 from mergeplan.bot.child.planner_process import open_standby
 from mergeplan.bot.child.warm import Warmth
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.notifications.targets import open_notifications
 from mergeplan.bot.prod.other_catalogs import load_other_catalogs
 from mergeplan.bot.projects import keep_their_prods
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import listen, server_config
+from mergeplan.bot.service.forges import open_forge
 from mergeplan.bot.service.logs import start_logging
 from mergeplan.bot.service.worker import Worker
 from mergeplan.bot.settings import Settings, check_for_service
@@ -47,7 +47,7 @@ def build_context(settings: Settings) -> BotContext:
         raise
     notifications = open_notifications(settings)
     context = BotContext(
-        settings, inbox, GitHub(settings, inbox.repositories.find), this_process(), notifications=notifications
+        settings, inbox, open_forge(settings, inbox.repositories.find), this_process(), notifications=notifications
     )
     context.tracing = open_tracing(os.environ)
     return context

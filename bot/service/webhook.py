@@ -13,15 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.events import (
-    MAX_BYTES,
-    TOO_LARGE,
-    Event,
-    Ignored,
-    InvalidDelivery,
-    check_headers,
-    read_delivery,
-)
+from mergeplan.bot.forge.events import MAX_BYTES, TOO_LARGE, Event, Ignored, InvalidDelivery
 from mergeplan.bot.metrics import DELIVERIES
 from mergeplan.bot.service.connections import Limits
 from mergeplan.planner.errors import MergeplanError
@@ -36,7 +28,6 @@ class WebhookDoor:
     def __init__(self, context: BotContext, limits: Limits) -> None:
         self._context = context
         self._small = limits.small
-        self._secret = context.settings.webhook_secret.get_secret_value()
         self._room = BodyRoom(limits)
         self._intake = Intake(context.inbox.deliveries.receive_all, limits.group)
 
@@ -50,7 +41,7 @@ class WebhookDoor:
     async def _answer_request(self, request: Request) -> Response:
         # Of a header that is sent twice the first counts.
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in reversed(request.headers.raw)}
-        refused = check_headers(headers)
+        refused = self._context.forge.check_headers(headers)
         if refused:
             return _refuse_delivery(refused)
         with self._room.body() as body:
@@ -59,9 +50,9 @@ class WebhookDoor:
                 return _refuse_delivery(unread)
             # What is small is read at once: changing threads costs more. What is large would keep all others waiting.
             if len(body) <= self._small:
-                read = read_delivery(headers, bytes(body), self._secret)
+                read = self._context.forge.read_delivery(headers, bytes(body))
             else:
-                read = await run_in_threadpool(read_delivery, headers, bytes(body), self._secret)
+                read = await run_in_threadpool(self._context.forge.read_delivery, headers, bytes(body))
         return await self._take_in(read) if isinstance(read, Event) else _refuse_delivery(read)
 
     async def _take_in(self, event: Event) -> Response:
@@ -74,7 +65,7 @@ class WebhookDoor:
             DELIVERIES.labels("not_stored").inc()
             return _text_response("not stored, send it again\n", 503)
         if event.owner:
-            self._context.github.owners.forget(event.owner)
+            self._context.forge.owners.forget(event.owner)
             self._context.look.set()
         log.info(
             "delivery",

@@ -12,12 +12,10 @@ import structlog
 
 from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.context import BotContext, Later, ShuttingDown, Superseded
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused, NameReused, OwnerUnavailable
+from mergeplan.bot.forge.port import RepositoryGateway
+from mergeplan.bot.forge.waiting import WAITING
 from mergeplan.bot.git.call import CheckoutFailed
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused, OwnerUnavailable, RepositoryGateway
-from mergeplan.bot.github.owners import owner_of
-from mergeplan.bot.github.pace import Apart, Pace
-from mergeplan.bot.github.patience import NameReused
-from mergeplan.bot.github.turns import WAITING
 from mergeplan.bot.inbox.queue import BRANCHES, CATALOG, LEASE_SECONDS, Job
 from mergeplan.bot.metrics import JOBS
 from mergeplan.bot.prod.branches import reconcile_branches
@@ -25,9 +23,10 @@ from mergeplan.bot.prod.catalog import reconcile_catalog
 from mergeplan.bot.prod.decide import sweep_is_due
 from mergeplan.bot.prod.other_catalogs import OtherCatalogs
 from mergeplan.bot.prod.reconcile import reconcile_prod
-from mergeplan.bot.projects import project_keys, repository_of
+from mergeplan.bot.projects import owner_of, project_keys, repository_of
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.service.pace import Apart, Pace
 from mergeplan.bot.settings import redact_secrets
 from mergeplan.bot.transitions.prods import request_build
 from mergeplan.planner.errors import MergeplanError
@@ -52,7 +51,7 @@ _RECONCILERS: Mapping[int, Callable[[BotContext, Job], None]] = {
     BRANCHES: reconcile_branches,
     CATALOG: reconcile_catalog,
 }
-EXPECTED = (GitHubFailed, GitHubPaused, CheckoutFailed, MergeplanError)  # what is tried again, and needs no trace
+EXPECTED = (ForgeFailed, ForgePaused, CheckoutFailed, MergeplanError)  # what is tried again, and needs no trace
 
 
 class Worker:
@@ -160,7 +159,7 @@ class Worker:
             self._count_job("put_off")
         except NameReused as why:
             self._follow_repository(job, why)
-        except GitHubPaused as why:
+        except ForgePaused as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=why.seconds)
             self._count_job("put_off")
@@ -198,7 +197,7 @@ class Worker:
         log.error("job_failed", key=job.key, error=text, attempt=job.attempts + 1, seconds=wait, exc_info=not expected)
         self.context.inbox.queue.release(job, again_in=wait, error=text)
         self._count_job("failed")
-        forbidden = isinstance(error, GitHubFailed) and error.status in (401, 403)
+        forbidden = isinstance(error, ForgeFailed) and error.status in (401, 403)
         if forbidden or job.attempts + 1 >= DRAIN_TRIES:
             hint = " May the token write checks, issues and pull requests?" if forbidden else ""
             self._given_up[job.key] = redact_secrets(f"{error}{hint}", self.context.settings.secrets())
@@ -293,10 +292,10 @@ class Worker:
         """React to one owner's comments; a pause, or an owner that is unavailable, leaves them for later."""
         for row in rows:
             try:
-                self.context.github.repository(row.repository).comments.react(row.number, row.comment_id, "eyes")
-            except (GitHubPaused, OwnerUnavailable):
+                self.context.forge.repository(row.repository).comments.react(row.number, row.comment_id, "eyes")
+            except (ForgePaused, OwnerUnavailable):
                 return
-            except GitHubFailed as error:
+            except ForgeFailed as error:
                 tries = self._eyes[row.comment_id] = self._eyes.get(row.comment_id, 0) + 1
                 if error.status not in (404, 410) and tries < EYES_TRIES:
                     continue
@@ -318,8 +317,8 @@ class Worker:
     def _list_owners(self) -> tuple[str, ...]:
         """Return the owners where the App is installed; the known ones if GitHub does not answer."""
         try:
-            return self.context.github.owners.list_owners()
-        except (GitHubFailed, GitHubPaused) as error:
+            return self.context.forge.owners.list_owners()
+        except (ForgeFailed, ForgePaused) as error:
             log.warning("sweep_failed", why=str(error))
         queue_owners = map(owner_of, self.context.inbox.queue.repositories())
         return tuple(dict.fromkeys(queue_owners))
@@ -329,7 +328,7 @@ class Worker:
         pace = self._paces.setdefault(owner, Pace(self.context.settings.polls_per_minute))
         try:
             names = self._list_project_keys(owner)
-        except (GitHubFailed, GitHubPaused) as error:
+        except (ForgeFailed, ForgePaused) as error:
             log.warning("sweep_failed", owner=owner, why=str(error))
             return
         for name in names:
@@ -337,11 +336,11 @@ class Worker:
             if self.context.closing.wait(pace.take(calls, time.monotonic())):
                 return
             try:
-                self._sweep_repository(self.context.github.repository(name))
-            except (GitHubPaused, OwnerUnavailable) as error:
+                self._sweep_repository(self.context.forge.repository(name))
+            except (ForgePaused, OwnerUnavailable) as error:
                 log.warning("sweep_failed", owner=owner, repository=name, why=str(error))
                 return
-            except GitHubFailed as error:
+            except ForgeFailed as error:
                 log.warning("sweep_failed", repository=name, why=str(error))
                 if error.status in (0, 401):
                     return
@@ -353,7 +352,7 @@ class Worker:
         """
         queue_keys = () if owner else tuple(map(repository_of, self.context.inbox.queue.repositories()))
         names = [self.context.inbox.repositories.find(key).name for key in queue_keys]
-        keys = self.context.note_repositories(self.context.github.repositories(owner, names))
+        keys = self.context.note_repositories(self.context.forge.repositories(owner, names))
         folders = self.context.settings.project_folders
         return tuple(project for key in dict.fromkeys([*queue_keys, *keys]) for project in project_keys(key, folders))
 
@@ -393,7 +392,7 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
         return True
     try:
         return gateway.branch_head(prod.branch or gateway.default_branch) != prod.commit
-    except GitHubFailed as error:
+    except ForgeFailed as error:
         if error.status == 404:
             return True
         raise
@@ -402,7 +401,7 @@ def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
 def _branch_is_behind(gateway: RepositoryGateway, record: BranchRecord) -> bool:
     try:
         return gateway.branch_head(record.branch) != record.commit
-    except GitHubFailed as error:
+    except ForgeFailed as error:
         if error.status == 404:
             return False
         raise

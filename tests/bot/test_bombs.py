@@ -193,8 +193,8 @@ def test_the_numbers_are_served_while_github_cannot_be_reached(bench: Bench) -> 
     bench.idle()
     before = httpx.get(f"{bench.url}/metrics").text
     bench.github.faults.fail("*", ".*", status=500, times=1000)
-    for connection in bench.context.github.owners.connections():
-        bench.context.github.owners.forget(connection.owner)
+    for connection in bench.context.forge.owners.connections():
+        bench.context.forge.owners.forget(connection.owner)
     calls = len(bench.github.calls)
     answer = httpx.get(f"{bench.url}/metrics")
     bench.github.faults.clear()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
-from mergeplan.bot.github.gateway import GitHubFailed
+from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.inbox.queue import Job, queue_key
 from mergeplan.bot.prod import reconcile
 from mergeplan.bot.prod.decide import Action
@@ -15,7 +16,7 @@ from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import Prod, PullState
 from mergeplan_sandbox.state import Comment
-from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench
+from tests.bot.conftest import COLUMN, PROJECT, SHOP, Bench, until
 
 STORE = "ann/store"  # the shop's later name
 COMPANY = "acme/shop"  # the shop at its later owner
@@ -27,8 +28,9 @@ def merge(bench: Bench, repository: str, number: int) -> None:
 
 
 def sweep(bench: Bench) -> None:
-    """The timer's look at all repositories, to its end."""
+    """The timer's look at all repositories, to its end; one that has begun is not begun again."""
     bench.worker.sweep()
+    until(lambda: not any("'sweep'" in thread.name for thread in threading.enumerate()), what="the sweep's end")
     bench.idle()
 
 
@@ -192,7 +194,7 @@ def test_nothing_is_done_in_a_repository_that_took_the_name_unseen(bench: Bench)
     bench.github.commit(SHOP, "change", COLUMN, "A change", author="ann")
     assert number == bench.github.open_pull_request(SHOP, "change", "main", "A change", author="ann")
     for job, due in ((reconcile_pull, number), (reconcile_prod, 0)):
-        with pytest.raises(GitHubFailed, match="`ann/shop` is another repository now"):
+        with pytest.raises(ForgeFailed, match="`ann/shop` is another repository now"):
             job(bench.context, Job(queue_key(SHOP, due), SHOP, due, 1, 0, 0))
 
     assert not bench.github.comments(SHOP, number)
@@ -242,7 +244,7 @@ def test_a_job_of_prod_asks_nothing_of_a_repository_that_takes_the_name_meanwhil
 
     apply_action = reconcile._apply_action
     monkeypatch.setattr(reconcile, "_apply_action", act)
-    with pytest.raises(GitHubFailed, match="`ann/shop` is another repository now"):
+    with pytest.raises(ForgeFailed, match="`ann/shop` is another repository now"):
         reconcile_prod(bench.context, Job(queue_key(SHOP, 0), SHOP, 0, 1, 0, 0))
 
 

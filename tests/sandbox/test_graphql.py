@@ -17,9 +17,10 @@ from graphql import (
     validate,
 )
 
+from mergeplan.bot.forge.checks import CheckId, CheckRequest, CommentEdit
 from mergeplan.bot.github.merges import build_query
 from mergeplan.bot.github.reverts import DOCUMENT
-from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit, build_mutation
+from mergeplan.bot.github.together import build_mutation
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan_sandbox.api.api_graphql import SCHEMA
 from mergeplan_sandbox.server import Sandbox

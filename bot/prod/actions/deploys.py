@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from mergeplan.bot.context import Later
-from mergeplan.bot.github.gateway import GitHubFailed
-from mergeplan.bot.github.patience import is_passing
+from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.prod.decide import may_retry
 from mergeplan.bot.prod.planner_calls import append_move
 from mergeplan.bot.prod.prod_pass import ProdPass
@@ -105,8 +104,8 @@ def _merge_pull(current: ProdPass, number: int) -> str:
     record, method = current.record(number), current.gatekeeper.merge_method(current.prod)
     try:
         sha = current.gateway.merge(number, record.deploy.head, method)
-    except GitHubFailed as error:
-        if is_passing(error.status):
+    except ForgeFailed as error:
+        if error.is_passing:
             raise
         return _restore_prod(current, record, f"GitHub did not merge it: {error}.")
     current.checkout.fetch(current.branch, number)

@@ -4,7 +4,7 @@ import time
 
 import structlog
 
-from mergeplan.bot.github.gateway import GitHubFailed, GitHubPaused
+from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
 from mergeplan.bot.pulls.arguments import pending_overrides
 from mergeplan.bot.pulls.decide import interrupt_reason
 from mergeplan.bot.pulls.pull_pass import PullPass
@@ -61,7 +61,7 @@ class RunStops:
             current.refresh()
             carry_out(current.context, current.gateway, current.pull, current.config)
             answer_all(current.context, current.gateway, current.pull.number, current.config)
-        except (GitHubFailed, GitHubPaused) as error:
+        except (ForgeFailed, ForgePaused) as error:
             log.warning("commands_put_off", key=current.job.key, why=str(error), news=len(news))
 
     def _look_again(self, unreachable: str = "") -> str:
@@ -69,7 +69,7 @@ class RunStops:
         current = self._current
         try:
             current.refresh()
-        except (GitHubFailed, GitHubPaused):
+        except (ForgeFailed, ForgePaused):
             current.looked_at = time.monotonic()
             return unreachable
         if not current.pull.is_open:

@@ -4,11 +4,11 @@ from dataclasses import replace
 from functools import partial
 
 import structlog
+from mergeplan.bot.forge.port import RepositoryGateway
 
 from mergeplan.bot.context import DEFECT_TRIES, Later
+from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.git.checkout import Merge
-from mergeplan.bot.github.gateway import GitHubFailed, RepositoryGateway
-from mergeplan.bot.github.patience import is_passing
 from mergeplan.bot.pull_parts import PlanBase, Reversal
 from mergeplan.bot.pulls.pull_pass import PullPass
 from mergeplan.bot.records import AFTER_MERGE, ProdRecord, Pull, PullRecord
@@ -70,7 +70,7 @@ def carry_over(current: PullPass, record: PullRecord, prod: ProdRecord) -> None:
 def open_revert(
     gateway: RepositoryGateway, pull: Pull, record: PullRecord, config: BotConfig, attempts: int
 ) -> Reversal:
-    """Return the rollback with its revert opened or found; raise GitHubFailed while another try may help."""
+    """Return the rollback with its revert opened or found; raise ForgeFailed while another try may help."""
     done = replace(record.rollback.reversal, to_open=False)
     if not config.open_revert:
         return done
@@ -78,8 +78,8 @@ def open_revert(
         return replace(done, why=BY_A_WORKFLOW)
     try:
         number = gateway.reverts.open(pull, gateway.open_pulls, revert_body(record, config.prod_branch))
-    except GitHubFailed as error:
-        if is_passing(error.status) and attempts + 1 < DEFECT_TRIES:
+    except ForgeFailed as error:
+        if error.is_passing and attempts + 1 < DEFECT_TRIES:
             raise
         log.warning("revert_not_opened", repository=gateway.name, pull_request=pull.number, why=str(error))
         return replace(done, why=f"{str(error).rstrip('.')}.")

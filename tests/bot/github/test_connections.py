@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from github.Requester import HTTPRequestsConnectionClass
 
-from mergeplan.bot.github.gateway import GitHub, GitHubFailed
+from mergeplan.bot.forge.failures import ForgeFailed
+from mergeplan.bot.github.gateway import GitHub
 from mergeplan_sandbox.gate import Gate
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
@@ -111,7 +112,7 @@ def test_a_redirect_to_another_host_is_not_followed(bench: Bench, monkeypatch: p
     """It would get the token."""
     monkeypatch.setattr(bench.github.state, "base_url", "http://localhost:1")
     bench.github.move_repository(SHOP, "ann/store")
-    with pytest.raises(GitHubFailed, match="GitHub redirected to another host: http://localhost:1"):
+    with pytest.raises(ForgeFailed, match="GitHub redirected to another host: http://localhost:1"):
         GitHub(bench.settings).repository(SHOP).open_pulls()
 
 
@@ -120,6 +121,6 @@ def test_redirects_without_an_end_are_not_followed(bench: Bench, monkeypatch: py
     base_url = bench.github.state.base_url
     client = GitHub(bench.settings).owners.connect(SHOP).client
     monkeypatch.setattr(Gate, "_follow_move", lambda _gate, path: (path, f"{base_url}{path}/more"))
-    with pytest.raises(GitHubFailed, match="GitHub redirected more than 3 times"):
+    with pytest.raises(ForgeFailed, match="GitHub redirected more than 3 times"):
         client.requester.requestJsonAndCheck(verb, f"/repos/{SHOP}")
     assert len([call for call in bench.github.calls if call.status in (301, 307)]) == 4

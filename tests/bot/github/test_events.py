@@ -7,15 +7,8 @@ from typing import Any
 
 import pytest
 
-from mergeplan.bot.github.events import (
-    Event,
-    Ignored,
-    InvalidDelivery,
-    Pressed,
-    WrittenDescription,
-    read_delivery,
-    sign_body,
-)
+from mergeplan.bot.forge.events import Event, Ignored, InvalidDelivery, Pressed, WrittenDescription
+from mergeplan.bot.github.events import read_delivery, sign_body
 from mergeplan.bot.records import Press
 from mergeplan.bot.report.comment import comment_digest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.bot.github.together import CheckId, CheckRequest, CommentEdit
+from mergeplan.bot.forge.checks import CheckId, CheckRequest, CommentEdit
 from mergeplan.bot.report.checks.check import CheckAnnotation, CheckView
 from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, SHOP, Bench
@@ -56,7 +56,7 @@ def test_a_part_that_is_refused_is_found_beside_what_was_done(bench: Bench) -> N
     """The caller writes them one by one: the check that was made is found, and stands once."""
     number = bench.open(COLUMN)
     bench.idle()
-    checks, head = bench.context.github.repository(SHOP).checks, bench.head(number)
+    checks, head = bench.context.forge.repository(SHOP).checks, bench.head(number)
     made, refused = CheckRequest(head, VIEW, "key"), CheckRequest("0" * 40, VIEW, "other")
 
     assert checks.find(head, "key").id == 0
@@ -105,7 +105,7 @@ def test_annotations_secrets_and_a_details_link_come_through(bench: Bench) -> No
     secret = bench.settings.secrets()[0]
     marks = (CheckAnnotation("models/orders.sql", 3, f"Not {secret}", column=2), CheckAnnotation("a.sql", 0, "Odd"))
     view = CheckView("mergeplan / plan", "Failed", f"It says {secret}", conclusion="failure", annotations=marks)
-    checks, comment = bench.context.github.repository(SHOP).checks, bench.record(number).comment.node
+    checks, comment = bench.context.forge.repository(SHOP).checks, bench.record(number).comment.node
     requests = [CheckRequest(bench.head(number), view, key, details="http://localhost/x") for key in ("a", "b")]
     done = checks.write_together(CommentEdit(comment, f"<!-- mergeplan:plan -->\n{secret}"), requests)
     runs = bench.github.state.repositories[SHOP].checks

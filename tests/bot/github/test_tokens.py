@@ -34,7 +34,7 @@ def test_what_is_optional_is_asked_for_where_it_was_granted() -> None:
 def test_an_app_that_was_granted_less_works_with_what_it_has(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that was made before the bot needed a permission: its owner has to accept that first."""
     monkeypatch.delitem(APP_PERMISSIONS, "issues")
-    bench.context.github.owners.forget("ann")
+    bench.context.forge.owners.forget("ann")
     number = bench.open(COLUMN)
     bench.idle()
 

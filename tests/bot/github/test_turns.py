@@ -118,7 +118,7 @@ def test_a_turn_in_which_nothing_was_written_costs_no_rest() -> None:
 
 def test_what_was_overtaken_while_it_waited_is_never_written(bench: Bench) -> None:
     """The plan is done before the checks' turns have come: most of them say once what is, and nothing else before."""
-    bench.context.github.owners.connect("ann/shop").turns._rest = 1.0
+    bench.context.forge.owners.connect("ann/shop").turns._rest = 1.0
     number = bench.open(COLUMN)
     bench.idle()
     writes = [

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing
 import pytest
 import sqlalchemy as sa
 
-from mergeplan.bot.github.events import Event, WrittenComment
+from mergeplan.bot.forge.events import Event, WrittenComment
 from mergeplan.bot.inbox import repositories
 from mergeplan.bot.inbox.database import InboxDatabase
 from mergeplan.bot.inbox.inbox import Inbox

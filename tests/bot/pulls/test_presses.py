@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mergeplan.bot.github.events import Event, Pressed
+from mergeplan.bot.forge.events import Event, Pressed
 from mergeplan.bot.records import Press, PullState
 from mergeplan_sandbox import webhooks
 from mergeplan_sandbox.markdown import toggle_box

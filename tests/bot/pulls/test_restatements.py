@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mergeplan.bot.github.events import Event, WrittenDescription
+from mergeplan.bot.forge.events import Event, WrittenDescription
 from mergeplan.bot.records import PullState
 from mergeplan.bot.results import is_free
 from tests.bot.conftest import COLUMN, SHOP, Bench

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from mergeplan.bot.forge.events import WrittenComment
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import Checkout, Merge
-from mergeplan.bot.github.events import WrittenComment
 from mergeplan.bot.records import Answer, PullState
 from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until

@@ -10,14 +10,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import cast
 
 import httpx
 import pytest
 from pydantic import SecretStr
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.github.events import InvalidDelivery, read_delivery, sign_body
+from mergeplan.bot.forge.events import InvalidDelivery
+from mergeplan.bot.github.events import read_delivery, sign_body
 from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.records import PullState
@@ -92,8 +92,8 @@ def test_the_same_delivery_twice_runs_once(bench: Bench) -> None:
 
 def test_the_answer_needs_nothing_but_the_database(tmp_path: Path) -> None:
     """Behaviour 16: no GitHub, no git, no planner and no worker, and still 202 with the job stored for good."""
-    settings = Settings(webhook_secret=SecretStr(SECRET), home=tmp_path, planner_command=("/nowhere",))
-    context = BotContext(settings, Inbox(settings.database_url), cast(GitHub, object()), "nobody")
+    settings = Settings(webhook_secret=SecretStr(SECRET), home=tmp_path, github_api_url="http://127.0.0.1:9")
+    context = BotContext(settings, Inbox(settings.database_url), GitHub(settings), "nobody")
     body = push_payload("refs/heads/main")
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "g", "X-Hub-Signature-256": sign_body(SECRET, body)}
 

@@ -17,7 +17,8 @@ from uuid import uuid4
 
 import pytest
 
-from mergeplan.bot.github.events import Event, sign_body
+from mergeplan.bot.forge.events import Event
+from mergeplan.bot.github.events import sign_body
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.service.webhook import Intake
 from tests.bot.conftest import SECRET, SHOP
@@ -26,16 +27,16 @@ from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa
 SERVER = """
 import socket, sys
 from pathlib import Path
-from typing import cast
 import uvicorn
 from pydantic import SecretStr
 from mergeplan.bot.context import BotContext
+from mergeplan.bot.github.gateway import GitHub
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import server_config
 from mergeplan.bot.settings import Settings
 settings = Settings(webhook_secret=SecretStr(sys.argv[4]), home=Path(sys.argv[3]))
-context = BotContext(settings, Inbox(sys.argv[2]), cast("GitHub", None), "nobody")
+context = BotContext(settings, Inbox(sys.argv[2]), GitHub(settings), "nobody")
 door = socket.socket(fileno=int(sys.argv[1]))
 uvicorn.Server(server_config(create_app(context), "127.0.0.1", 0)).run(sockets=[door])
 """
