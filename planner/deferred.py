@@ -1,7 +1,5 @@
 """Frozen objects of which some fields are known, and the others are read when one of them is first needed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache

@@ -1,7 +1,5 @@
 """Fingerprints: a model as hashes of its data part, its metadata part, and its parents."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime

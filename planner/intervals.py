@@ -4,8 +4,6 @@ All arithmetic of a plan's time is here: which intervals are loaded, which are m
 An `Interval` never holds its end; a `Timeline` is a sorted tuple of intervals that neither touch nor overlap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo

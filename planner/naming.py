@@ -1,7 +1,5 @@
 """Names of columns, tables and views; each table has one, with three parts outside of the default catalog."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

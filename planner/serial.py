@@ -5,8 +5,6 @@ value stays the same when a later version adds a field. The fields of an embedde
 whole: the text does not tell which part a setting is in.
 """
 
-from __future__ import annotations
-
 import json
 import types
 from collections.abc import Callable, Mapping

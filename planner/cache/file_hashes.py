@@ -4,8 +4,6 @@ Looks means: the same size, inode, and times of its last edit and of its last ch
 back. A file that was edited within moments of being read is read again: a second edit may have fallen in the same tick.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -3,8 +3,6 @@
 A file that was edited within moments of being looked at is read too: a second edit may have fallen in the same tick.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

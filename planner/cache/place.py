@@ -1,7 +1,5 @@
 """Where what was worked out before is kept on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -5,8 +5,6 @@ Every entry has a checksum, because nothing in the file is synced to the disk: a
 not returned. The format is data, which nobody can make run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections.abc import Callable, Collection, Mapping

@@ -1,7 +1,5 @@
 """What reads a project's files: another version of it may read them otherwise, and asks for entries of its own."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

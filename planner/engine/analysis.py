@@ -1,7 +1,5 @@
 """Two queries over tables without rows, for Spark's own analyzer to compare: nothing of them is run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.planner.model.model import Column

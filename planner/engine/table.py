@@ -1,7 +1,5 @@
 """A physical table: its columns, the columns that it is partitioned by, and how its files are written."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

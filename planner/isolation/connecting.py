@@ -4,8 +4,6 @@ The kernel notifies us of each `connect` of the process, and waits. We open a co
 place of the socket that was to be connected. By default that is one to a Unix socket, whatever address was named.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl

@@ -4,8 +4,6 @@ Our process reads the address, checks it, and opens the connection itself: a cha
 effect. Names are looked up here, when they are connected to.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import socket

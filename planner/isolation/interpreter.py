@@ -1,7 +1,5 @@
 """The paths that a Python needs to read: itself, its libraries, and those of the system."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ https://docs.kernel.org/userspace-api/landlock.html; no privilege is needed. The
 first that covers truncating; version 6 (Linux 6.12) also keeps signals inside.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import stat

@@ -3,8 +3,6 @@
 It runs before any code of a project, with nothing imported but Python's own library. If a restriction fails, it exits.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import sys

@@ -1,7 +1,5 @@
 """The test whether this machine can isolate: processes try everything that must not work."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Removes a folder that project code wrote to, whatever it contains."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from contextlib import suppress

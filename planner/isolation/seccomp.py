@@ -4,8 +4,6 @@ It closes what Landlock does not cover: sockets that are no TCP, modes and owner
 processes, new namespaces, io_uring, keys, shared memory. https://docs.kernel.org/userspace-api/seccomp_filter.html
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

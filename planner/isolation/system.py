@@ -1,7 +1,5 @@
 """Linux system calls by number, for which the C library has no function."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

@@ -1,7 +1,5 @@
 """The user and the limits of a process: a separate user if root starts it, no capabilities, limited resources."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource

@@ -5,8 +5,6 @@ writes in no other worker's folder, and reaches no other worker and not this pro
 there.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import shutil

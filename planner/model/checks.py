@@ -1,7 +1,5 @@
 """The checks of a model: audits of its rows, its contract, and the rules of the linter that it ignores."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.planner.model.property import Facet, declare

@@ -1,7 +1,5 @@
 """The settings of incremental kinds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.planner.intervals import Cron

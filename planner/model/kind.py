@@ -4,8 +4,6 @@ A new kind is a row here, the settings that it takes (`parsing/definitions/kinds
 fills its table in a new way (`apply/backfill/write_batch.py`), and its row in `docs/reference/kinds.md`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto

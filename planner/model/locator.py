@@ -1,7 +1,5 @@
 """A place in a model's file that is searched when it is shown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """The description of a model and of its columns, and the greatest age of its table, which change no row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from mergeplan.planner.model.property import Facet, declare

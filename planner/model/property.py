@@ -5,8 +5,6 @@ settings that belong together. The parser, fingerprints, versions, meanings and 
 the reference to it: a new property is that row, and the code that uses it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The time of a model's rows, and what a run waits for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

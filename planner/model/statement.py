@@ -1,7 +1,5 @@
 """The SQL that runs beside a model's query."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

@@ -1,7 +1,5 @@
 """The files of a model's table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

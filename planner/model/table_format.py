@@ -4,8 +4,6 @@ A new format is a row here, its verbs in a file of `engine/formats/`, their line
 a column in `docs/reference/formats.md`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

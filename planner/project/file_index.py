@@ -4,8 +4,6 @@ A plan looks at the texts of few models. So a file that did not change is an ite
 is read from the file's own entry when something needs it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The child's main: it runs a project's Python without mergeplan's state and credentials, and ends with its parent."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.machinery
 import os

@@ -4,8 +4,6 @@ The child gets an environment of its own, no open files except two pipes and a t
 process group that is ended with it. It reads the project from us and answers in JSON; nothing else comes back.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue

@@ -4,8 +4,6 @@ It reads the interpreter, the libraries that it may import and its own project, 
 to the socket `spark.sock` beside that folder, whatever address it names.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Runs custom linter rules in a child: the models are sent as data, and the violations are returned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A call of a macro: its SQL becomes the declared arguments, and its result becomes SQL."""
 
-from __future__ import annotations
-
 import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping

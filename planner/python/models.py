@@ -3,8 +3,6 @@
 Each property is in the same line of that text as in the project's file, so that errors have the right line.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -3,8 +3,6 @@
 The process that unpacks the packages writes beside them what each holds: the metadata of a wheel is not relied on.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A project without Python files starts no child. The one that reads the project i
 computed has its own child.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

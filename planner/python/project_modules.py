@@ -4,8 +4,6 @@ The result of following code depends only on these questions: which names are mo
 contain, which packages are installed. While all answers are the same, following the code again gives the same result.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ as a value. Code that looks for other code while it runs (`importlib`, `exec`, `
 every Python file of the project, to the letter. More is counted than need be, never less.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -1,7 +1,5 @@
 """The additional inputs of a Python model for one run, beside the tables that it reads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ Requests and replies are lines of JSON, over two pipes that the project's code d
 and output of the code goes to standard error. The module imports little, since a process starts for it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import queue

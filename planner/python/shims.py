@@ -1,7 +1,5 @@
 """The importable content of `sqlmesh` and `mergeplan` for a project's Python; it exists in the child process only."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable, Iterator

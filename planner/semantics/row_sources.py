@@ -1,7 +1,5 @@
 """The tables whose rows decide those of a query."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

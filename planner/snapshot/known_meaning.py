@@ -4,8 +4,6 @@ The key covers all that decides the meaning: the model, and its parents. So a pl
 parents, and sees that the query cannot tell the new ones from them, knows the meaning without analysing the query.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """The meaning of a model's rows: its query over its parents, or its file, and how its table is filled."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@ An edit of a setting that decides rows makes another table; an edit of any other
 `tests/planner/test_schedule_rows.py` shows each cell by execution.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import Enum, auto
 

@@ -1,7 +1,5 @@
 """Dates as people write them in a project or on the command line: ISO, or simply relative to now."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime, timedelta
 

@@ -3,8 +3,6 @@
 Only the result of the file leaves this process, as data that the planner checks like a config.yaml.
 """
 
-from __future__ import annotations
-
 import builtins
 import importlib.abc
 import importlib.machinery

@@ -1,7 +1,5 @@
 """`os.environ` of a config.py: each variable is a reference, and listing all of them is refused."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs a config.py in a child, and reads its result; no value of an environment variable reaches the child."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping

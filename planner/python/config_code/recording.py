@@ -1,7 +1,5 @@
 """The result of a config.py as JSON data: values, the line of each key, and the reasons for missing values."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Texts with environment variables in them are recognised, calls are made by `call
 a class has its lines.
 """
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

@@ -5,8 +5,6 @@ the child. No warehouse is reached: a node's query to the warehouse becomes a qu
 model is compiled twice, as its table's first run and as a later one.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -1,7 +1,5 @@
 """The error of a project or one of its nodes, in the child."""
 
-from __future__ import annotations
-
 
 class CompileError(Exception):
     """The error as a sentence, and its file and line if they are known."""

@@ -3,8 +3,6 @@
 dbt renders them while it reads that file, with whatever values it has, so they are detected before.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The packages of a dbt project, installed as `dbt deps` does, by the Python that has the project's dbt."""
 
-from __future__ import annotations
-
 import os
 import sys
 

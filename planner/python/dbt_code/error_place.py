@@ -1,7 +1,5 @@
 """The file and the line of a project that an error of dbt is about."""
 
-from __future__ import annotations
-
 import os
 import re
 import traceback

@@ -1,7 +1,5 @@
 """The variables of a template that depend on when and where it is rendered."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Parts of dbt's nodes as data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date

@@ -1,7 +1,5 @@
 """The macros by which dbt makes the rows of a table: a project with its own versions makes other rows."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The secrets with which `dbt deps` fetches packages: nothing is fetched here, so each is a stand-in text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

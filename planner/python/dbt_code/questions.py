@@ -3,8 +3,6 @@
 A node with a new question is not compiled further. The planner gets its question and has it compiled again.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Locks and pools for a dbt that runs in one process."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import threading
 from multiprocessing.context import BaseContext

@@ -1,7 +1,5 @@
 """A limit of the processor's time for templates, which may loop for ever."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager

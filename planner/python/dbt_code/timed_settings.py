@@ -1,7 +1,5 @@
 """A setting in a template that contains the time of the run: dbt has read it already, and another run has another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

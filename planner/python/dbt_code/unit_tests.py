@@ -1,7 +1,5 @@
 """Unit tests of dbt as data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any

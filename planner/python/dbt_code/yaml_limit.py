@@ -1,7 +1,5 @@
 """A limit of the values in a YAML file after its aliases are expanded: dbt copies and renders every value."""
 
-from __future__ import annotations
-
 from typing import Any
 
 VALUES_MAX = 1_000_000  # as for files that mergeplan reads itself

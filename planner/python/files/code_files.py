@@ -1,7 +1,5 @@
 """The Python files below a project's root."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

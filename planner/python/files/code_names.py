@@ -1,7 +1,5 @@
 """The meaning of the names in a piece of code: things of other packages, values of the project, or neither."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The data files of a project, their names and contents, for the code that may read them."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable

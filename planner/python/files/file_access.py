@@ -4,8 +4,6 @@ Code can open files only with what it names: a function that opens one, a `Path`
 where it occurs: it opens nothing, or it is called with a path whose end the code contains, or it may open any file.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field

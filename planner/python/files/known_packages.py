@@ -3,8 +3,6 @@
 `known_packages.ini` has the tables. Anything that is not in them may open any file.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The child imports this: nothing but Python's own library is used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
