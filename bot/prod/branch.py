@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from mergeplan.bot.forge.port import RepositoryGateway
-
 from mergeplan.bot.context import BotContext
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.records import Prod
 from mergeplan.planner.errors import ProjectError

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import structlog
-from mergeplan.bot.forge.port import RepositoryGateway
 
 from mergeplan.bot.context import BotContext
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import Checkout, changes_no_model
 from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.prod.decide import Gate, Step

@@ -7,7 +7,6 @@ pull request: it runs isolated, on the gateways of prod's configuration. Those o
 from dataclasses import dataclass, replace
 
 import structlog
-from mergeplan.bot.forge.port import RepositoryGateway
 
 from mergeplan.bot.branches import BranchRecord, PullPreview
 from mergeplan.bot.child.isolated import brings_code
@@ -15,6 +14,7 @@ from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import BotContext, PlannerCall, error_result, failure_result, unreadable_error
 from mergeplan.bot.forge.checks import CheckRequest
 from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.prods import update_branch

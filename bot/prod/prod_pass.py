@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
 import structlog
-from mergeplan.bot.forge.port import RepositoryGateway
 
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.forge.checks import CheckRequest
 from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import changes_no_model
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.prod.branch import wake_pulls

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Self
 
 import structlog
-from mergeplan.bot.forge.port import RepositoryGateway
 
 from mergeplan.bot.forge.checks import CheckId, CheckRequest, CommentEdit
 from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.forge.waiting import mark_waiting
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.projects import add_label, label_of

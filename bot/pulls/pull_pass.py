@@ -3,10 +3,9 @@
 import time
 from dataclasses import dataclass, field, replace
 
-from mergeplan.bot.forge.port import RepositoryGateway
-
 from mergeplan.bot.branches import branches_of
 from mergeplan.bot.context import BotContext
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import Checkout, Merge, changes_no_model
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.inbox.queue import Job

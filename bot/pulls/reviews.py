@@ -6,10 +6,9 @@ It is asked at each pass, before a merge and after it; nothing is concluded from
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from mergeplan.bot.forge.port import RepositoryGateway
-
 from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.context import BotContext
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.policy.approvals import (

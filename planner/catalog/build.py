@@ -8,11 +8,11 @@ from functools import cache, partial
 
 from mergeplan.planner.catalog import catalog
 from mergeplan.planner.catalog.unused import find_unused_columns
-from mergeplan.planner.checks.audits import is_blocking
 from mergeplan.planner.errors import Place
 from mergeplan.planner.intervals import Interval, Timeline
 from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Column, Model
+from mergeplan.planner.parsing.definitions.audits.audit_calls import is_blocking
 from mergeplan.planner.parsing.definitions.formatting import format_tree
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.render import render_model

@@ -13,7 +13,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.model import Audit, Model
 from mergeplan.planner.naming import quote_column
-from mergeplan.planner.parsing.definitions.audits.audit_calls import NON_BLOCKING, BoundAudit, bind_call
+from mergeplan.planner.parsing.definitions.audits.audit_calls import BoundAudit, bind_call, is_blocking
 from mergeplan.planner.parsing.files.schema import Samples
 from mergeplan.planner.parsing.render import render_audit
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -61,14 +61,6 @@ class AuditResult:
     @property
     def ok(self) -> bool:
         return self.count == 0
-
-
-def is_blocking(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
-    """Return the call's own setting, else the audit's; a built-in blocks unless its name ends in `_non_blocking`."""
-    if call.blocking is not None:
-        return call.blocking
-    audit = audits.get(call.name)
-    return audit.blocking if audit else not call.name.endswith(NON_BLOCKING)
 
 
 def audit_query(

@@ -7,7 +7,9 @@ from sqlglot import exp
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.naming import ColumnName, partition_column, quote_column
+from mergeplan.planner.parsing.definitions.audits.audit_calls import is_blocking
 from mergeplan.planner.parsing.macros.expand import spark_tree
+from mergeplan.planner.semantics.audited_keys import parse_columns
 
 MERGE = "MERGE INTO t AS target USING s AS source ON TRUE "
 
@@ -46,6 +48,8 @@ def _columns_by_property(model: Model) -> Mapping[str, frozenset[str]]:
     }
     since = history.dbt.since if history and history.dbt else ""
     added_names = {column.name for column in model.history_columns}
+    audits = [call for call in model.checks.audits if not call.query and is_blocking(call, {})]
+    arguments = {text for call in audits for name, text in call.arguments if name in ("column", "columns")}
     columns = {key: {name for sql in texts for name in _read_columns(sql)} for key, texts in expressions.items()}
     return {
         "time_column": frozenset({model.by_time.time_column} if model.kind.is_by_time else ()),
@@ -53,6 +57,7 @@ def _columns_by_property(model: Model) -> Mapping[str, frozenset[str]]:
         "updated_at_name": frozenset({history.updated_at, since} - {""} if history else ()),
         "columns": frozenset(history.columns if history else ()),
         "clustered_by": frozenset(model.storage.clustered_by),
+        "audits": frozenset(name for text in arguments for name in parse_columns(text)) - added_names,
     }
 
 

@@ -54,14 +54,14 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
 
 
 def find_column_errors(changes: Iterable[Change]) -> list[ProjectError]:
-    """Return an error for each new table whose query is known to return other columns than its model names."""
+    """Return an error for each new table, or edited audits, whose query is known to return other columns than named."""
     errors = []
     for change in changes:
         snapshot = change.new
         if snapshot is None or snapshot.columns is None or not snapshot.kind.is_stored:
             continue
-        if change.old is None or change.old.table != snapshot.table:
-            model = snapshot.model
+        model, old = snapshot.model, change.old
+        if old is None or old.table != snapshot.table or old.model.checks.audits != model.checks.audits:
             added_names = {column.name for column in model.history_columns}
             columns = [column for column in snapshot.columns if column not in added_names]
             if error := find_undeclared_column(model, columns) or find_unknown_column(model, columns):

@@ -4,10 +4,10 @@ from dataclasses import replace
 from functools import partial
 
 import structlog
-from mergeplan.bot.forge.port import RepositoryGateway
 
 from mergeplan.bot.context import DEFECT_TRIES, Later
 from mergeplan.bot.forge.failures import ForgeFailed
+from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import Merge
 from mergeplan.bot.pull_parts import PlanBase, Reversal
 from mergeplan.bot.pulls.pull_pass import PullPass

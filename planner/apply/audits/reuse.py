@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from mergeplan.planner.checks.audits import AuditContext, AuditResult, audit_query, is_blocking, is_enabled, run_audit
+from mergeplan.planner.checks.audits import AuditContext, AuditResult, audit_query, is_enabled, run_audit
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval
+from mergeplan.planner.parsing.definitions.audits.audit_calls import is_blocking
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.names import table_key
 from mergeplan.planner.semantics.spark.spark_functions import is_orderless, is_volatile

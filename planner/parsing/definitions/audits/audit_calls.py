@@ -44,6 +44,14 @@ def _builtin_name(name: str) -> str:
     return ALIASES.get(short, short)
 
 
+def is_blocking(call: AuditCall, audits: Mapping[str, Audit]) -> bool:
+    """Return the call's own setting, else the audit's; a built-in blocks unless its name ends in `_non_blocking`."""
+    if call.blocking is not None:
+        return call.blocking
+    audit = audits.get(call.name)
+    return audit.blocking if audit else not call.name.endswith(NON_BLOCKING)
+
+
 def bind_call(call: AuditCall, audits: Mapping[str, Audit], place: Located) -> BoundAudit:
     """Return the call bound to its audit; raise ProjectError as `check_call` does."""
     check_call(call, audits, place)
