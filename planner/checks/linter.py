@@ -19,6 +19,7 @@ from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.graph import graph_of, reach_names
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.lint_config import ALWAYS, Chosen, applicable_rules
+from mergeplan.planner.parsing.named_columns import find_unknown_column
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import UNKNOWN, Followed, FollowedModels
 from mergeplan.planner.project.loader import Project
@@ -219,6 +220,9 @@ def _column_names(linted_project: LintedProject, model: Model) -> Found:
         column, sources = ambiguity
         tables = " and ".join(f"`{source}`" for source in sources)
         yield f"`{column}` is ambiguous: {tables} have it. Qualify it with the table.", model.locate(column)
+    columns_of_query = linted_project.column_lineage[model.name].columns
+    if model.kind.is_stored and columns_of_query and (error := find_unknown_column(model, columns_of_query)):
+        yield f"{error.message} {error.hint}", error.place or model.place
 
 
 def _missing_columns(linted_project: LintedProject, model: Model, parents: Mapping[str, Parent]) -> list[str]:

@@ -14,7 +14,7 @@ from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 RULES = {
-    "ambiguousorinvalidcolumn": "Every column exists in exactly one of the tables that are read.",
+    "ambiguousorinvalidcolumn": "Every column is of exactly one table that is read, and properties name outputs.",
     "cronintervalalignment": "A model's parents are due at least as often as the model.",
     "invalidselectstarexpansion": "The columns of `SELECT *` are known.",
     "noambiguousprojections": "Each output column has a unique name.",

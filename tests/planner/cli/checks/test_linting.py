@@ -10,6 +10,7 @@ from mergeplan.planner.project.scaffold import write_example
 from tests.planner.cli.conftest import CommandLine
 
 STAR = "MODEL (name shop.star, kind FULL);\nSELECT * FROM sqlmesh_example.full_model\n"
+INVALID = "\nlinter:\n  enabled: true\n  rules: [ambiguousorinvalidcolumn]\n"
 RULES = "\nlinter:\n  enabled: true\n  {key}: [noselectstar]\n"
 
 
@@ -37,6 +38,19 @@ def test_a_broken_rule_is_an_error_with_its_place_and_exit_code_1(star_project: 
     assert (
         ran.out
         == f"Error: {place}: the outermost SELECT uses `*`: name its columns.\n4 models opened. 1 error, 0 warnings.\n"
+    )
+
+
+def test_a_property_that_names_no_column_of_the_query_is_an_error_at_its_line(star_project: CommandLine) -> None:
+    star_project.write("config.yaml", (star_project.root / "config.yaml").read_text() + INVALID)
+    header = "name shop.late, kind INCREMENTAL_BY_TIME_RANGE (time_column dt)"
+    star_project.write("models/late.sql", f"MODEL ({header});\nSELECT 1 AS id, DATE '2026-01-01' AS day\n")
+
+    ran = star_project("lint")
+
+    place = "models/late.sql:1:56: ambiguousorinvalidcolumn"
+    assert (
+        f"Error: {place}: shop.late has no column `dt`. Return it from its query, or change `time_column`." in ran.out
     )
 
 
