@@ -14,6 +14,7 @@ from mergeplan.bot.records import ProdRecord
 from mergeplan.planner.state.database import put_rows
 
 _PROD = TypeAdapter(ProdRecord)
+_SELECT = sa.select(PRODS.c.data).where(PRODS.c.repository == sa.bindparam("repository"))
 P = ParamSpec("P")
 
 
@@ -56,7 +57,7 @@ def update_branch(prod: ProdRecord, branch: str, transition: Callable[[BranchRec
 
 
 def read_prod(connection: sa.Connection, repository: str) -> ProdRecord:
-    row = connection.execute(sa.select(PRODS.c.data).where(PRODS.c.repository == repository)).first()
+    row = connection.execute(_SELECT, {"repository": repository}).first()
     return _PROD.validate_json(row.data) if row else ProdRecord(repository)
 
 

@@ -15,6 +15,10 @@ from mergeplan.bot.records import PullRecord, PullState
 from mergeplan.planner.state.database import put_rows
 
 _PULL = TypeAdapter(PullRecord)
+# Built once: to build a statement takes as long as to run it.
+_KEY = (PULLS.c.repository == sa.bindparam("repository"), PULLS.c.number == sa.bindparam("number"))
+_SELECT = sa.select(PULLS.c.data).where(*_KEY)
+_LOCK = _SELECT.with_for_update()
 P = ParamSpec("P")
 OVER = (PullState.CLOSED.value, PullState.PROMOTED.value)
 
@@ -103,8 +107,7 @@ def _select_promoted(column: sa.Column[Any], repository: str) -> sa.Select[Any]:
 
 def read_pull(connection: sa.Connection, repository: str, number: int, *, lock: bool = False) -> PullRecord | None:
     """Return the record of a pull request, in the caller's transaction; None when there is none."""
-    query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository, PULLS.c.number == number)
-    row = connection.execute(query.with_for_update() if lock else query).first()
+    row = connection.execute(_LOCK if lock else _SELECT, {"repository": repository, "number": number}).first()
     return _PULL.validate_json(row.data) if row else None
 
 
