@@ -40,7 +40,7 @@ from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.errors import Cancelled, MergeplanError, Place, ProjectError
 from mergeplan.planner.parsing.files.configuration import CONFIGS, Source, the_one
-from mergeplan.planner.project.dbt.inputs import is_dbt_project
+from mergeplan.planner.project_format import is_dbt_project
 from mergeplan.planner.site.progress import RunProgress
 
 log = structlog.get_logger(__name__)

@@ -15,7 +15,7 @@ from tests.language import PACKAGES, ROOT
 STAGES = """
     planner.errors planner.file_note planner.limits planner.intervals planner.naming planner.fingerprint
     planner.serial planner.deferred planner.data_field planner.replace_file planner.wording planner.name_lists
-    planner.versions planner.tested_versions
+    planner.versions planner.tested_versions planner.project_format
     planner.model planner.semantics planner.snapshot
     planner.parsing.sql planner.parsing.macros planner.parsing.definitions
     planner.parsing.files planner.parsing.render planner.parsing.named_columns

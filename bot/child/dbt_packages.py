@@ -34,7 +34,8 @@ from mergeplan.planner.isolation.interpreter import libraries
 from mergeplan.planner.isolation.profile import PACKAGE, module_program
 from mergeplan.planner.isolation.scratch import remove_scratch
 from mergeplan.planner.isolation.user import OWN_USER
-from mergeplan.planner.project.dbt.inputs import PROJECT, find_python, look_of_python
+from mergeplan.planner.project.dbt.inputs import find_python, look_of_python
+from mergeplan.planner.project_format import DBT_PROJECT
 
 log = structlog.get_logger(__name__)
 PROGRAM = "mergeplan.planner.python.dbt_code.deps"
@@ -50,8 +51,8 @@ def read_dbt_requirements(reader: RepositoryReader, project: Path) -> DbtRequire
     while requirements is not None and requirements.unread and not os.path.lexists(project / requirements.install_path):
         for folder in requirements.unread:
             _check_folder(project, folder, requirements.path)
-            if not (folder_texts := _read_texts(project, folder)).get(f"{folder}/{PROJECT}"):
-                message = f"The folder `{folder}` of a package has no {PROJECT}."
+            if not (folder_texts := _read_texts(project, folder)).get(f"{folder}/{DBT_PROJECT}"):
+                message = f"The folder `{folder}` of a package has no {DBT_PROJECT}."
                 raise ProjectError(message, place=Place(requirements.path), hint=COMMIT)
             texts |= folder_texts
         requirements = reader.dbt_requirements(texts)
@@ -167,7 +168,7 @@ class _Install:
     def _run_dbt(self, work: Path) -> Path:
         home = make_home(work, "project")
         bare = home / "project"
-        for path, text in {PROJECT: BARE, **self._package_texts}.items():
+        for path, text in {DBT_PROJECT: BARE, **self._package_texts}.items():
             (bare / path).parent.mkdir(parents=True, exist_ok=True)
             (bare / path).write_text(text, encoding="utf-8")
             if os.getuid() == 0 and path == LOCK:  # dbt writes the lock anew where it is not of these packages

@@ -15,10 +15,11 @@ from typing import Any
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_documents import Path as KeyPath
-from mergeplan.planner.project.dbt.inputs import PATHS, PROJECT
+from mergeplan.planner.project.dbt.inputs import PATHS
+from mergeplan.planner.project_format import DBT_PROJECT
 
 PACKAGES, DEPENDENCIES, LOCK = "packages.yml", "dependencies.yml", "package-lock.yml"
-FILES = (PROJECT, PACKAGES, DEPENDENCIES, LOCK)
+FILES = (DBT_PROJECT, PACKAGES, DEPENDENCIES, LOCK)
 CHARACTERS_MAX = 256 << 10  # of one of them
 FOLDERS_MAX = 200  # of packages in a project
 INSTALL_PATH = "packages-install-path"
@@ -60,7 +61,7 @@ class DbtRequirements:
 def dbt_requirements_of(read: Texts) -> DbtRequirements | None:
     """Return the requirements in the files of a dbt project, None for none; raise ProjectError for invalid YAML."""
     documents = _read_folder(read, "")
-    if PROJECT not in documents or not (asking := _find_package_files(documents)):
+    if DBT_PROJECT not in documents or not (asking := _find_package_files(documents)):
         return None
     local, files = dict[str, str](), dict[str, str]()
     wrong: NotTaken | None = None
@@ -70,8 +71,8 @@ def dbt_requirements_of(read: Texts) -> DbtRequirements | None:
     except ProjectError as error:
         place = error.place or Place(asking[0])
         wrong = NotTaken(error.message, place.path, place.line or 1)
-    unread = tuple(folder for folder in local if f"{folder}/{PROJECT}" not in files)
-    install_path = _install_path(documents[PROJECT])
+    unread = tuple(folder for folder in local if f"{folder}/{DBT_PROJECT}" not in files)
+    install_path = _install_path(documents[DBT_PROJECT])
     return DbtRequirements(asking[0], install_path, tuple(local), wrong, files, () if wrong else unread)
 
 
@@ -112,11 +113,11 @@ def _add_folders(read: Texts, local: dict[str, str], files: dict[str, str]) -> N
         if len(local) > FOLDERS_MAX:
             raise ProjectError(f"There are more than {FOLDERS_MAX} folders of packages.", place=Place(local[folder]))
         documents = _read_folder(read, folder)
-        if PROJECT not in documents:
+        if DBT_PROJECT not in documents:
             continue
         earlier_folders = set(local)
         packages = _take_packages(documents, local)
-        files[f"{folder}/{PROJECT}"] = json.dumps({"name": _project_name(documents[PROJECT]), "version": "1.0"})
+        files[f"{folder}/{DBT_PROJECT}"] = json.dumps({"name": _project_name(documents[DBT_PROJECT]), "version": "1.0"})
         files[f"{folder}/{PACKAGES}"] = json.dumps({"packages": packages}, ensure_ascii=False)
         waiting += [name for name in local if name not in earlier_folders]
 

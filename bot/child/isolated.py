@@ -7,7 +7,7 @@ from mergeplan.bot.child.requirements import FILES
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.isolation.mode import NONE, SPARK, VARIABLE
 from mergeplan.planner.isolation.probe import cannot, cannot_confine
-from mergeplan.planner.project.dbt.inputs import is_dbt_project
+from mergeplan.planner.project_format import is_dbt_project
 
 CONFINED = "confined"
 NO_CODE = frozenset({".sql", ".yaml", ".yml", ".csv", ".md", ".rst", ".txt"})

@@ -12,9 +12,9 @@ from mergeplan.planner.errors import MergeplanError, Place, ProjectError, Projec
 from mergeplan.planner.lsp.project_files import CONFIGS
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.sql_file import LARGEST
-from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.project.reread import NeedsLoad, reread_file
+from mergeplan.planner.project_format import is_dbt_project
 from mergeplan.planner.session.settings import SessionSettings
 
 TOO_LARGE = f"The text has more than {LARGEST:,} characters: it is not checked while it is open."

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from pathlib import Path, PurePosixPath
 
-from mergeplan.planner.project.dbt.inputs import LEFT_OUT, is_dbt_project
-from mergeplan.planner.project.dbt.inputs import PROJECT as DBT_PROJECT
+from mergeplan.planner.project.dbt.inputs import LEFT_OUT
 from mergeplan.planner.project.pipeline_folder import SPECS, is_pipeline
+from mergeplan.planner.project_format import DBT_PROJECT, is_dbt_project
 
 OWN_CONFIGS = ("config.yaml", "config.yml", "config.py")
 CONFIGS = (*OWN_CONFIGS, DBT_PROJECT, *SPECS)

@@ -15,9 +15,9 @@ from mergeplan.planner.parsing.files.configuration import CONFIGS, NAME, Configu
 from mergeplan.planner.parsing.files.schema import Config, DbtConfig
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.parsing.sql.yaml_variables import Replacement
-from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.pipeline_folder import is_pipeline, read_spec
+from mergeplan.planner.project_format import is_dbt_project
 from mergeplan.planner.python.config_code.reading import mentioned_names, run_config
 from mergeplan.planner.python.isolation import Isolation
 

@@ -43,7 +43,6 @@ from mergeplan.planner.project import python_files
 from mergeplan.planner.project import refused as refusals
 from mergeplan.planner.project.audit_files import attach_audits, check_audits, read_audits
 from mergeplan.planner.project.configuration_files import read_config_files
-from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.exposures import load_exposures
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.model_files import read_models
@@ -51,6 +50,7 @@ from mergeplan.planner.project.pipeline_folder import PipelineFolder, is_pipelin
 from mergeplan.planner.project.refused import NOTHING, RefusedModels, Refusing
 from mergeplan.planner.project.remembered import open_file_cache
 from mergeplan.planner.project.unit_tests import read_unit_tests
+from mergeplan.planner.project_format import is_dbt_project
 from mergeplan.planner.python.isolation import NO_ISOLATION, Isolation
 from mergeplan.planner.python.project import ProjectCode
 

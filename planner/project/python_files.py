@@ -11,10 +11,9 @@ from mergeplan.planner.parsing.files.lint_config import OwnRule, own_rules, quer
 from mergeplan.planner.parsing.files.model_file import Defaults
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.project.dbt.inputs import PROJECT as DBT_PROJECT
-from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.refused import Refusing
+from mergeplan.planner.project_format import DBT_PROJECT, is_dbt_project
 from mergeplan.planner.python.files.code_files import list_code_files
 from mergeplan.planner.python.isolation import Isolation
 from mergeplan.planner.python.project import ProjectCode

@@ -18,9 +18,9 @@ from mergeplan.planner.parsing.files.configuration import read_source
 from mergeplan.planner.parsing.files.schema import Config
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project.configuration_files import read_configuration
-from mergeplan.planner.project.dbt.inputs import is_dbt_project
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project.pipeline_folder import is_pipeline
+from mergeplan.planner.project_format import is_dbt_project
 from mergeplan.planner.python.isolation import Isolation
 
 _NAME = re.compile(r"\bMODEL\s*\(.*?\bname\s+['\"`]?([\w.]+)", re.IGNORECASE | re.DOTALL)

@@ -27,9 +27,10 @@ from mergeplan.planner.parsing.sql.yaml_variables import Variable, replace_varia
 from mergeplan.planner.project.dbt import inputs
 from mergeplan.planner.project.dbt.answers import Answer, Answers, open_questions, refuse_unanswered
 from mergeplan.planner.project.dbt.child import DbtChild
-from mergeplan.planner.project.dbt.inputs import OWN_TESTS, PROFILES, PROJECT, SECRET, VARIABLES
+from mergeplan.planner.project.dbt.inputs import OWN_TESTS, PROFILES, SECRET, VARIABLES
 from mergeplan.planner.project.dbt.manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
+from mergeplan.planner.project_format import DBT_PROJECT
 from mergeplan.planner.python.isolation import Isolation
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(`[^`]+`|\w+)(?![\w`]|\s*[.(])", re.IGNORECASE)
@@ -82,9 +83,9 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     Of the environment dbt sees `DBT_...` and what the operator allows, and nothing that is named as a secret. What
     templates query in the warehouse is answered again each time: another answer is another project.
     """
-    project_file = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
+    project_file = read_document(DBT_PROJECT, reading.text(DBT_PROJECT), last_wins=True)
     if not isinstance(project_file.value, dict):
-        raise ProjectError("This is not a dbt_project.yml.", place=Place(PROJECT, 1))
+        raise ProjectError("This is not a dbt_project.yml.", place=Place(DBT_PROJECT, 1))
     hashes = _hash_files(reading)
     if config.manifest:
         return read_manifests(reading.root, str(project_file.value.get("name") or ""), config, hashes)
@@ -102,7 +103,7 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     )
     hashed_files = {str(reading.root / name) for name in hashes}
     try:
-        with DbtChild(reading.root, python, request, isolation, PROJECT) as child:
+        with DbtChild(reading.root, python, request, isolation, DBT_PROJECT) as child:
             memory = _Memory(cache, key, target, lambda project: (
                 not is_apart and hashed_files >= set(project.files) and _hash_files(reading) == hashes
             ))  # fmt: skip
@@ -110,7 +111,7 @@ def compile_dbt(reading: Folder, config: DbtConfig, environment: Mapping[str, st
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise ProjectError(f"dbt's answer has an unknown form: {first['msg']} at {where}.", place=Place(PROJECT, 1),
+        raise ProjectError(f"dbt's answer has an unknown form: {first['msg']} at {where}.", place=Place(DBT_PROJECT, 1),
                            hint="Versions of dbt that work: docs/reference/dbt.md.") from None  # fmt: skip
     except ProjectError as error:
         raise _explain_variable(error, environment) from None
@@ -130,7 +131,7 @@ def _hash_files(reading: Folder) -> dict[str, str]:
 def target_catalog(reading: Folder, environment: Mapping[str, str], config: DbtConfig) -> str:
     """Return the catalog of prod by a target of profiles.yml; '' if it names none or cannot be read."""
     with suppress(MergeplanError, OSError, UnicodeDecodeError):
-        project_file = read_document(PROJECT, reading.text(PROJECT), last_wins=True)
+        project_file = read_document(DBT_PROJECT, reading.text(DBT_PROJECT), last_wins=True)
         if isinstance(project_file.value, dict):
             return _find_target(reading, project_file, config, environment).catalog
         return ""
@@ -141,7 +142,9 @@ def describe_target(reading: Folder, config: DbtConfig, environment: Mapping[str
     """Return the sentence that names the schema of prod's tables, where a target of another name than prod's has it."""
     if config.manifest or config.target_schema:
         return ""
-    target = _find_target(reading, read_document(PROJECT, reading.text(PROJECT), last_wins=True), config, environment)
+    target = _find_target(
+        reading, read_document(DBT_PROJECT, reading.text(DBT_PROJECT), last_wins=True), config, environment
+    )
     if target.name in PROD_TARGETS:
         return ""
     hint = "`dbt: {target: ...}` in config.yaml chooses another target."
@@ -159,7 +162,7 @@ def _find_target(reading: Folder, own: Document, config: DbtConfig, environment:
         hint += "target_schema: ...}`: spark or databricks, and the schema of prod's tables."
     file = inputs.profiles_path(reading.root, environment)
     if not file.is_file():
-        raise ProjectError(f"There is no {PROFILES}.", place=Place(PROJECT, 1), hint=hint)
+        raise ProjectError(f"There is no {PROFILES}.", place=Place(DBT_PROJECT, 1), hint=hint)
     is_own = file == reading.root / PROFILES
     path, text = (PROFILES, reading.text(PROFILES)) if is_own else (str(file), file.read_text("utf-8"))
     is_of_project = file.resolve().is_relative_to(reading.root) or is_own
@@ -167,7 +170,7 @@ def _find_target(reading: Folder, own: Document, config: DbtConfig, environment:
     document = read_document(path, text, last_wins=True)
     name = str(own.value.get("profile") or "")
     if not name:
-        raise ProjectError(f"{PROJECT} names no `profile`.", place=Place(PROJECT, 1), hint=hint)
+        raise ProjectError(f"{DBT_PROJECT} names no `profile`.", place=Place(DBT_PROJECT, 1), hint=hint)
     profile = document.value.get(name) if isinstance(document.value, dict) else None
     outputs = profile.get("outputs") if isinstance(profile, dict) else None
     target = config.target or (str(profile.get("target") or "default") if isinstance(profile, dict) else "")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mergeplan.planner.errors import RequestError
 
-PROJECT, PROFILES = "dbt_project.yml", "profiles.yml"
+PROFILES = "profiles.yml"
 PYTHON = "MERGEPLAN_DBT_PYTHON"  # the Python that has the project's dbt
 VARIABLES = "MERGEPLAN_DBT_VARIABLES"  # names of the environment variables that a dbt project may read, with commas
 SECRET = "DBT_ENV_SECRET"  # noqa: S105  # how dbt calls variables that nobody may see
@@ -24,10 +24,6 @@ PATHS = {  # the settings of dbt_project.yml that name folders, with what holds 
     "packages-install-path": ["dbt_packages"], "docs-paths": [], "asset-paths": [], "source-paths": [],
     "data-paths": [],
 }  # fmt: skip
-
-
-def is_dbt_project(root: Path) -> bool:
-    return (root / PROJECT).is_file()
 
 
 def project_files(root: Path) -> Iterator[str]:

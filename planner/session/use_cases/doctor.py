@@ -22,7 +22,8 @@ from mergeplan.planner.isolation.probe import cannot
 from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.parsing.files.gateway_settings import conf_of
 from mergeplan.planner.parsing.files.schema import ConnectionConfig
-from mergeplan.planner.project.dbt.inputs import find_python, is_dbt_project
+from mergeplan.planner.project.dbt.inputs import find_python
+from mergeplan.planner.project_format import is_dbt_project
 from mergeplan.planner.session.use_cases.drift import find_all_drift
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD
