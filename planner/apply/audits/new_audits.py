@@ -13,7 +13,6 @@ from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Interval, subtract_intervals
 from mergeplan.planner.plan.build import Change, Plan
 from mergeplan.planner.plan.stages import AuditStage
-from mergeplan.planner.semantics.audited_keys import key_audits
 from mergeplan.planner.state.store import StateStore
 
 
@@ -44,11 +43,12 @@ def ask_new_audits(stage: AuditStage, layout: Layout, context: ApplyContext) -> 
 
 
 def remember_asked(plan: Plan, store: StateStore) -> None:
-    """Record the audits on which verdicts rely as passed for tables that this plan filled whole, batch by batch."""
+    """Record the audits of tables that this plan filled whole, batch by batch, as passed."""
     for change in plan.changes:
-        if change.new is None or not change.missing or subtract_intervals(change.needed, change.missing):
+        is_filled = change.missing or (change.kind.is_view and change.shares is None)
+        if change.new is None or not is_filled or subtract_intervals(change.needed, change.missing):
             continue
-        calls = key_audits(change.new.model)
+        calls = change.new.model.checks.audits
         for call in calls if calls and _is_whole(change, store) else ():
             store.passed_audits.record(change.new.table, digest(encode_text(call)))
 
