@@ -212,7 +212,7 @@ class TableWriter:
             model = snapshot.model
             # a unit that is not over counts as missing still
             end = model.cron.cut(self.layout.now) if model.schedule.allow_partials else interval.end
-            over = () if model.kind.is_view else build_timeline(interval.start, min(interval.end, end))  # it has no rows
+            over = () if model.kind.is_view else build_timeline(interval.start, min(interval.end, end))
             for recorded in over:
                 self.store.intervals.record(table.name, recorded, lease=lease)
             if not over:  # who looked at the table during the write saw its old rows
