@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from mergeplan.planner.apply.events import AuditRan, Event
+from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from tests.planner.shop import ALONE, plan_and_apply, write_shop
+from mergeplan.planner.intervals import Interval
+from tests.planner.shop import ALONE, NOW, plan_and_apply, write_shop
 from tests.stores import open_store
 
 TOTAL = "MODEL (name shop.total, kind FULL{});\nSELECT 7 AS total"
@@ -88,3 +91,18 @@ def test_a_merge_asks_no_audit_that_its_pull_request_asked_of_each_batch(tmp_pat
     plan_and_apply(project, engine, store, emit=in_prod.append)
 
     assert [audit_names(in_dev), audit_names(in_prod)] == [["forall"], []]
+
+
+def test_rows_that_prod_writes_without_a_new_audit_are_asked_of_at_the_merge(
+    tmp_path: Path, engine: SparkEngine
+) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'state.db'}")
+    plan_and_apply(write_shop(tmp_path, **ALONE | {"total": TOTAL.format("")}), engine, store)
+    project = write_shop(tmp_path, **ALONE | {"total": TOTAL.format(", audits (forall(criteria := (total = 7)))")})
+    table = plan_and_apply(project, engine, store, "dev").plan.new.snapshots["shop.total"].table
+
+    engine.fetch(f"INSERT INTO {table} VALUES (8)")
+    with store.leases.hold(table_lease(table), "a run of prod") as lease:
+        store.intervals.record(table, Interval(NOW, NOW + timedelta(days=1)), lease=lease)
+
+    assert plan_and_apply(project, engine, store).promoted is None
