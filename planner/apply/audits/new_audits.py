@@ -1,7 +1,6 @@
 """New audits of tables that a plan keeps: each runs once on all rows, and a pass is recorded.
 
-The audits of a table that another plan built ran in that plan. The audits on which verdicts rely run here if they did
-not run there.
+The audits of a table that another plan built ran in that plan; those that it did not have run here.
 """
 
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
