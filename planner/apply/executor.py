@@ -78,11 +78,11 @@ def apply(
     _check_unmoved(plan, store)
     store.promotions.check_names(plan.old, plan.new)
     check_unoccupied(plan.views.added, plan.environment, engine, replaces=options.replaces)
+    forget_standalone(plan, store, project)  # by the time that tables hold now
     if plan.restatement is not None:
         forget_restated(plan, store, lease, emit)
     holder = f"plan {plan.id} of {plan.environment}"
     try:
-        forget_standalone(plan, store, project)
         stages = build_stages(plan, None, *statements_around(project, plan.new))
         run_statements(engine, stages.before_all)
         # One pool to create, fill and swap: a catalog connects again for every new thread.

@@ -274,7 +274,7 @@ def find_overtaken_time(
             if not snapshot.kind.is_stored:
                 outdated[name] = time
             elif snapshot.table not in tables_of_prod:
-                outdated[name] = _outdate_rows(snapshot, timelines.get(snapshot.table, ()), time)
+                outdated[name] = outdate_rows(snapshot, timelines.get(snapshot.table, ()), time)
                 overtaken[snapshot.table] = merge_intervals((*overtaken.get(snapshot.table, ()), *outdated[name]))
     return {table: timeline for table, timeline in overtaken.items() if timeline}
 
@@ -294,10 +294,10 @@ def _find_overtaken_builds(
         if snapshot is None:
             yield table, held_time
         elif snapshot.name in names:
-            yield table, _outdate_rows(snapshot, held_time, time)
+            yield table, outdate_rows(snapshot, held_time, time)
 
 
-def _outdate_rows(snapshot: Snapshot, held_time: Timeline, time: Timeline) -> Timeline:
+def outdate_rows(snapshot: Snapshot, held_time: Timeline, time: Timeline) -> Timeline:
     """Return what of the time that a table holds is outdated with its rows of some time."""
     gone = intersect_intervals(held_time, time)
     if not gone or snapshot.is_preview or snapshot.kind.keeps_history:

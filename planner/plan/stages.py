@@ -15,7 +15,6 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Change, ChangeKind
 from mergeplan.planner.plan.early_cutoff import Comparison
 from mergeplan.planner.plan.schedule import ONCE
-from mergeplan.planner.semantics.audited_keys import key_audits
 from mergeplan.planner.snapshot.environment import ViewChanges
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -150,7 +149,7 @@ def _backfill_task(plan: Plan, change: Change) -> BackfillTask | None:
 
 
 def _list_kept_audits(change: Change) -> KeptTableAudits:
-    """Return the new audits of the same table, or those on which verdicts rely for a table that another plan built."""
+    """Return the new audits of the same table, or all of a table that another plan may have built without them."""
     assert change.new is not None
     calls: tuple[AuditCall, ...] = ()
     if not change.kind.has_view:
@@ -158,6 +157,7 @@ def _list_kept_audits(change: Change) -> KeptTableAudits:
     if change.old is not None and change.old.table == change.new.table:
         calls = tuple(call for call in change.new.model.checks.audits if call not in change.old.model.checks.audits)
         return KeptTableAudits(change.new, calls)
-    if change.kind.is_stored and not (change.forward or change.preview or change.recorded):
-        calls = key_audits(change.new.model)
+    filled_here = change.missing == change.needed != () or (change.kind.is_view and change.shares is None)
+    if not (filled_here or change.forward or change.preview or change.recorded):
+        calls = change.new.model.checks.audits
     return KeptTableAudits(change.new, calls, change.needed)

@@ -32,13 +32,6 @@ def keys_from_audits(model: Model) -> Keys:
     return ()
 
 
-def key_audits(model: Model) -> tuple[AuditCall, ...]:
-    names = ("unique_values", "unique_combination_of_columns", "not_null")
-    if keys_from_audits(model):
-        return tuple(call for call in model.checks.audits if call.name in names and _read_audit_columns(call))
-    return ()
-
-
 def never_null(model: Model) -> frozenset[str]:
     """Return the columns without NULLs, because a blocking audit `not_null` checks them."""
     calls = (call for call in model.checks.audits if call.name == "not_null")

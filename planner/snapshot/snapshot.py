@@ -122,7 +122,10 @@ class Snapshot:
             return self._place_columns(TableDigest(self.meaning.held_rows, dict(self.meaning.held)))
         if not self.kind.is_stored:
             return self.meaning.table_digest
-        return self._place_columns(table_digest_at(self.meaning, self.version))
+        meaning = self.meaning
+        if self.forced:  # its rows are its own, whatever its query means
+            meaning = replace(meaning, volatile=frozenset(dict(meaning.columns)), volatile_rows=True)
+        return self._place_columns(table_digest_at(meaning, self.version))
 
     def _place_columns(self, held: TableDigest) -> TableDigest:
         placed = order_columns(self.model, held.columns, self._column_types)

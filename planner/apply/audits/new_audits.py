@@ -1,7 +1,6 @@
 """New audits of tables that a plan keeps: each runs once on all rows, and a pass is recorded.
 
-The audits of a table that another plan built ran in that plan. The audits on which verdicts rely run here if they did
-not run there.
+The audits of a table that another plan built ran in that plan; those that it did not have run here.
 """
 
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
@@ -13,7 +12,6 @@ from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Interval, subtract_intervals
 from mergeplan.planner.plan.build import Change, Plan
 from mergeplan.planner.plan.stages import AuditStage
-from mergeplan.planner.semantics.audited_keys import key_audits
 from mergeplan.planner.state.store import StateStore
 
 
@@ -30,7 +28,9 @@ def ask_new_audits(stage: AuditStage, layout: Layout, context: ApplyContext) -> 
             continue  # what fills the table runs them
         loaded_time = Interval(timeline[0].start, timeline[-1].end) if timeline else None
         for call in kept.calls:
-            audit_digest = digest(encode_text(call))
+            # Prod writes a table that it shows without the new audit: a pass is of the rows of that time alone.
+            seen_time = [str(loaded_time)] if loaded_time and not kept.needed else []
+            audit_digest = digest(encode_text(call), *seen_time)
             if not is_enabled(call, options.audits) or audit_digest in store.passed_audits.names_for(snapshot.table):
                 continue
             with locate_query_errors(snapshot.model):
@@ -44,11 +44,12 @@ def ask_new_audits(stage: AuditStage, layout: Layout, context: ApplyContext) -> 
 
 
 def remember_asked(plan: Plan, store: StateStore) -> None:
-    """Record the audits on which verdicts rely as passed for tables that this plan filled whole, batch by batch."""
+    """Record the audits of tables that this plan filled whole, batch by batch, as passed."""
     for change in plan.changes:
-        if change.new is None or not change.missing or subtract_intervals(change.needed, change.missing):
+        is_filled = change.missing or (change.kind.is_view and change.shares is None)
+        if change.new is None or not is_filled or subtract_intervals(change.needed, change.missing):
             continue
-        calls = key_audits(change.new.model)
+        calls = change.new.model.checks.audits
         for call in calls if calls and _is_whole(change, store) else ():
             store.passed_audits.record(change.new.table, digest(encode_text(call)))
 

@@ -52,7 +52,7 @@ def ask_standalone(plan: Plan, first: Plan, layout: Layout, context: ApplyContex
                 Failure(f"the audit {audit.name}", AuditFailed(message, place=audit.place, audit=audit.name), result)
             )
         elif tables:
-            store.passed_audits.record(tables[0], _audit_digest(audit, tables))
+            store.passed_audits.record(tables[0], _audit_digest(audit, tables, store))
     return tuple(failures)
 
 
@@ -61,7 +61,7 @@ def forget_standalone(plan: Plan, store: StateStore, project: Project) -> None:
     for audit in project.standalone:
         tables = _list_tables(audit, plan)
         if tables and _backfill_time(audit, plan):
-            store.passed_audits.forget(tables[0], _audit_digest(audit, tables))
+            store.passed_audits.forget(tables[0], _audit_digest(audit, tables, store))
 
 
 def tables_behind(audit: Audit, snapshots: Mapping[str, Snapshot], parents: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -97,10 +97,15 @@ def _is_called_for(audit: Audit, plan: Plan, written_time: Timeline, store: Stat
     tables = _list_tables(audit, plan)
     if any(change.change is ChangeKind.DUE for change in plan.changes):
         return is_due(audit, written_time)
-    return (
-        bool(written_time) or not tables or _audit_digest(audit, tables) not in store.passed_audits.names_for(tables[0])
+    if written_time or not tables:
+        return True
+    return _audit_digest(audit, tables, store) not in store.passed_audits.names_for(tables[0])
+
+
+def _audit_digest(audit: Audit, tables: list[str], store: StateStore) -> str:
+    # with the time that they hold: runs of prod write them without an audit that only a pull request has
+    loaded = store.intervals.load_timelines(tables)
+    held = (f"{table} {interval}" for table in tables for interval in loaded[table])
+    return digest(
+        "standalone", audit.sql + audit.misread, encode_text(audit.defaults), str(audit.blocking), *tables, *held
     )
-
-
-def _audit_digest(audit: Audit, tables: list[str]) -> str:
-    return digest("standalone", audit.sql + audit.misread, encode_text(audit.defaults), str(audit.blocking), *tables)

@@ -49,6 +49,7 @@ def fill_tables(stage: BackfillStage, plan: Plan, context: ApplyContext, new_tab
             partial(run_audits, engine, options=options), partial(run_kept_audits, options=options, reuse=reuse),
             project.root, context.holder, context.emit, workers=connection.concurrent_tasks, check=context.check,
             relies=plan.relies, order=add_audit_parents(layout.parents, read), untouched=new_tables,
+            spark=context.spark,
         )  # fmt: skip
         work = {name: task for name, task in tasks.items() if name not in skipped_models}
         filled = run_backfill(writer, work, context.pool)

@@ -26,6 +26,7 @@ from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.engine.protocol import Engine, Written
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Cancelled, LeaseHeld, PlanMoved, Refused
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.intervals import Interval, Timeline, build_timeline, subtract_intervals
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.sql.macro_scope import EVALUATING
@@ -57,6 +58,7 @@ class TableWriter:
     check: Callable[[], None] = lambda: None  # raises Cancelled to end the run
     relies: Mapping[str, Timeline] = field(default_factory=dict)  # what tables must hold when they are read
     order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # models that each model waits for, if not {}
+    spark: str = ""  # a digest of its settings
     untouched: dict[str, int] = field(default_factory=dict)  # new table -> the token of the lease under which it came
     done: Filled = field(default_factory=Filled)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -91,6 +93,7 @@ class TableWriter:
             if todo:
                 self.emit(ModelStarted(snapshot.name, len(todo)))
                 inputs = inputs_of(self.layout, task, todo, self.store, self.engine, self._versions)
+                inputs = inputs and digest(inputs, self.spark)[:32]
                 if loaded and inputs and inputs == self.store.contents.load_inputs(snapshot.table):
                     self._keep_rows(task, todo[0], lease)
                 else:
@@ -212,7 +215,7 @@ class TableWriter:
             model = snapshot.model
             # a unit that is not over counts as missing still
             end = model.cron.cut(self.layout.now) if model.schedule.allow_partials else interval.end
-            over = build_timeline(interval.start, min(interval.end, end))
+            over = () if model.kind.is_view else build_timeline(interval.start, min(interval.end, end))
             for recorded in over:
                 self.store.intervals.record(table.name, recorded, lease=lease)
             if not over:  # who looked at the table during the write saw its old rows

@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mergeplan.planner.apply.events import Emit, Promoted
+from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.apply.promotion.promotion import Wanted, promote_views
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Refused, RequestError
-from mergeplan.planner.intervals import Timeline, subtract_intervals
+from mergeplan.planner.intervals import Timeline, build_timeline, merge_intervals, subtract_intervals
+from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.plan.build import build_run
+from mergeplan.planner.plan.restatement import ALL_TIME, outdate_rows
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import PROD, Environment, view_changes
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -24,12 +27,16 @@ from mergeplan.planner.state.promotions import BY_ONE, SwapOptions
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.wording import first_names
 
+WAIT = 60.0  # seconds to wait for the writer of a table
 NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
 
 
 @dataclass(frozen=True)
 class RollbackFacts:
-    """The facts of a rollback: the environment now and then, history (newest first), existing tables and their time."""
+    """The facts of a rollback: the environment now and then, history (newest first), existing tables and their time.
+
+    `drifted` are tables that an override or a comparison kept in a revision that is taken back.
+    """
 
     now: datetime
     old: Environment
@@ -39,6 +46,7 @@ class RollbackFacts:
     tables: frozenset[str]
     timelines: Mapping[str, Timeline]
     prod: Environment
+    drifted: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class RollbackPlan:
     """The effects of a rollback: the revision that is shown again, its views, and what its tables lack.
 
     `until` is when the environment left that revision, and `since` are the revisions that it takes back, newest first.
-    It cannot be done if tables are `gone`.
+    It cannot be done if tables are `gone`. Of tables that both show it `forgets` what came from tables taken back.
     """
 
     old: Environment
@@ -81,6 +89,7 @@ class RollbackPlan:
     views: tuple[MovedView, ...]
     behind: tuple[Behind, ...]
     gone: tuple[str, ...]
+    forgets: Mapping[str, Timeline]
 
     @property
     def refusal(self) -> Refused | None:
@@ -111,7 +120,10 @@ def build_rollback(store: StateStore, name: str, to_revision: int | None, now: d
     tables = frozenset(table.name for table in store.tables.all().values() if not table.garbage)
     shown = {snapshot.table for environment in (old, earlier) for snapshot in environment.snapshots.values()}
     timelines, prod = store.intervals.load_timelines(shown), store.environments.get(PROD)
-    return decide_rollback(RollbackFacts(now, old, earlier, target, history, tables, timelines, prod))
+    since = (row.revision for row in history if row.revision > target.revision and row.action not in NOT_IN_FORCE)
+    later = (store.environments.get_revision(name, revision).snapshots.values() for revision in since)
+    drifted = frozenset(snapshot.table for snapshots in later for snapshot in snapshots if snapshot.forced)
+    return decide_rollback(RollbackFacts(now, old, earlier, target, history, tables, timelines, prod, drifted))
 
 
 def apply_rollback(
@@ -120,6 +132,10 @@ def apply_rollback(
     """Promote an earlier revision again; raise Refused if a table is gone, PlanMoved if the environment changed."""
     if plan.refusal:
         raise plan.refusal
+    for table, timeline in plan.forgets.items():
+        with store.leases.hold(table_lease(table), f"rollback of {plan.old.name}", wait=WAIT) as table_hold:
+            for interval in timeline:
+                store.intervals.forget(table, interval, lease=table_hold)
     note = request.note or f"back to revision {plan.target.revision}"
     action = HistoryAction.ROLLED_BACK
     promotion_request = Wanted(plan.old, plan.new, plan.target.plan_id, request.who, note, action, request.swap)
@@ -132,6 +148,8 @@ def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
     new = replace(facts.earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
     since = [row for row in facts.history if row.revision > target.revision and row.action is not HistoryAction.UNDONE]
     needed = {snapshot.table for snapshot in new.snapshots.values() if snapshot.kind.has_view}
+    behind = {table.shown.name: table for table in _find_tables_behind(facts, new)}
+    drifted = {table.shown.name: table for table in _find_drifted_tables(facts, new, behind, since[-1].at)}
     return RollbackPlan(
         old=old,
         new=new,
@@ -139,8 +157,9 @@ def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
         until=since[-1].at,
         since=tuple(since),
         views=tuple(_view_moves(old, new)),
-        behind=tuple(_find_tables_behind(facts, new)),
+        behind=tuple(table for _, table in sorted({**behind, **drifted}.items())),
         gone=tuple(sorted(needed - facts.tables)),
+        forgets={table.shown.table: table.lacks for table in drifted.values()},
     )
 
 
@@ -185,3 +204,19 @@ def _find_tables_behind(facts: RollbackFacts, new: Environment) -> Iterator[Behi
         lacks = subtract_intervals(loaded.timeline_of(today), timeline) if today else ()
         if lacks or (due.get(name) and not today):  # time that the current table lacks too does not count
             yield Behind(snapshot, timeline, lacks, due.get(name, ()))
+
+
+def _find_drifted_tables(
+    facts: RollbackFacts, new: Environment, behind: Mapping[str, Behind], until: datetime
+) -> Iterator[Behind]:
+    """Yield the drifted tables that hold time which was filled from tables that are taken back."""
+    graph = graph_of({name: snapshot.model for name, snapshot in new.snapshots.items()})
+    lacks = {name: table.lacks for name, table in behind.items()}
+    for name, snapshot in new.snapshots.items():
+        if snapshot.table in facts.drifted and not snapshot.forced:
+            since = build_timeline(snapshot.model.cron.cut(until), ALL_TIME[-1].end)
+            above = (interval for parent in graph.upstream([name]) for interval in lacks.get(parent, ()))
+            held = facts.timelines.get(snapshot.table, ())
+            if gone := outdate_rows(snapshot, held, merge_intervals((*since, *above))):
+                missing = merge_intervals((*gone, *lacks.get(name, ())))
+                yield Behind(snapshot, subtract_intervals(held, gone), missing, missing)

@@ -1,7 +1,7 @@
 """Check a plan with Spark's analyzer, its second witness: what the rules keep and it denies is computed."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -12,8 +12,10 @@ from mergeplan.planner.apply.witness.stored_columns import external_columns, ord
 from mergeplan.planner.checks.remembered_tests import spark_settings
 from mergeplan.planner.engine.analysis import Analysis, PairResult
 from mergeplan.planner.fingerprint import digest
+from mergeplan.planner.model.graph import reach_names
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.plan.build import Plan
+from mergeplan.planner.plan.stages import find_downstream
 from mergeplan.planner.plan.witness.check import COMPARING, Check, CheckState
 from mergeplan.planner.plan.witness.claims import Claim, claims_of
 from mergeplan.planner.serial import decode_json, encode_json
@@ -105,7 +107,27 @@ class Inquiry:
     def check_claims(self, claims: Sequence[Claim]) -> Mapping[str, Check]:
         checks = Questions(StandIns(self._plan, self._find_stored_columns), self._ask_spark).check_claims(claims)
         self._work.lookups.keep()
-        return checks
+        padded = dict(self._find_padded_views())
+        return {
+            name: next((padded[view] for view in padded if name in find_downstream(self._plan, {view})), check)
+            for name, check in checks.items()
+        }
+
+    def _find_padded_views(self) -> Iterator[tuple[str, Check]]:
+        """Yield views that become tables, or the reverse, over a CHAR that external_models.yaml calls something else.
+
+        Spark pads such a column in a view and not in a table, where it is a STRING.
+        """
+        for change in self._plan.changes:
+            if change.old and change.new and change.old.kind.is_stored is not change.new.kind.is_stored:
+                above = [self._plan.new.snapshots[name] for name in reach_names([change.name], self._plan.parents)]
+                outside = {snapshot.table: snapshot for snapshot in above if snapshot.kind.is_external}
+                for table, columns in external_columns(self._work.engine, outside.values()).items():
+                    declared = {column.name: column.type for column in outside[table].model.columns}
+                    for column in columns:
+                        if column.type.startswith("char(") and declared.get(column.name) != column.type:
+                            reason = f"`{table}.{column.name}` is a {column.type} in Spark, and is declared otherwise."
+                            yield change.name, Check(CheckState.DISAGREES, reason)
 
     def _read_names(self) -> frozenset[str]:
         changes = {change.name for change in self._plan.changes}

@@ -131,3 +131,16 @@ def test_a_kept_reader_of_a_declared_text_of_a_length_is_planned(padded: Session
     (tmp_path / "models/r.sql").write_text("MODEL (name shop.r, kind FULL);\nSELECT q.c AS d FROM shop.c AS q")
 
     assert [change.rule for change in padded.plan("prod").changes] == ["same-query"]
+
+
+def test_a_reader_of_a_view_that_becomes_a_table_is_computed_where_a_char_is_declared_as_a_string(
+    padded: Session, tmp_path: Path, engine: SparkEngine
+) -> None:
+    """Spark pads a CHAR in a view, and a table has a STRING there."""
+    (tmp_path / "external_models.yaml").write_text("- name: raw.texts\n  columns: {id: int, c: string, v: string}\n")
+    (tmp_path / "models/r.sql").write_text("MODEL (name shop.r, kind FULL);\nSELECT id FROM shop.v WHERE c = 'ab'")
+    for kind in ("VIEW", "FULL"):
+        (tmp_path / "models/v.sql").write_text(f"MODEL (name shop.v, kind {kind});\nSELECT id, c FROM raw.texts")
+        padded.plan("prod").apply()
+
+    assert engine.fetch("SELECT id FROM shop.r").rows == ()

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from mergeplan.planner.apply.events import AuditRan, Event
+from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.checks.standalone import dates_interval, is_due
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import ProjectErrors
 from mergeplan.planner.intervals import Cron, Interval
 from mergeplan.planner.model.model import Audit
-from tests.planner.shop import ALONE, plan_and_apply, write_shop
+from tests.planner.shop import ALONE, NOW, plan_and_apply, write_shop
 from tests.stores import open_store
 
 TOTAL = "MODEL (name shop.total, kind FULL);\nSELECT {} AS total"
@@ -44,6 +45,22 @@ def test_it_is_asked_once_of_a_set_of_tables_and_again_when_one_is_written(tmp_p
         assert plan_and_apply(project, engine, store, environment, emit=events[-1].append).promoted
 
     assert [audit_counts(event) for event in events] == [[("few", 1)], [("few", 1)], []]
+
+
+def test_rows_that_prod_writes_before_the_merge_are_asked_of_again(tmp_path: Path, engine: SparkEngine) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'state.db'}")
+    prod = plan_and_apply(write_shop(tmp_path, **FILES), engine, store).plan
+    project_with_audit(tmp_path, ", blocking true, defaults (most = 7)")
+    project = write_shop(tmp_path, **FILES | {"apart": "MODEL (name shop.apart, kind FULL);\nSELECT 8 AS eight"})
+    assert plan_and_apply(project, engine, store, "dev").promoted
+
+    assert prod
+    table = prod.new.snapshots["shop.total"].table
+    engine.fetch(f"INSERT INTO {table} VALUES (8)")
+    with store.leases.hold(table_lease(table), "a run of prod") as lease:
+        store.intervals.record(table, Interval(NOW, NOW + timedelta(days=1)), lease=lease)
+
+    assert plan_and_apply(project, engine, store).promoted is None
 
 
 def test_a_blocking_one_that_finds_rows_forbids_the_promotion(tmp_path: Path, engine: SparkEngine) -> None:

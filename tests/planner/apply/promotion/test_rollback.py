@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -147,6 +148,25 @@ def test_time_that_was_restated_since_counts_as_lacking_in_the_table_of_before(s
     (behind,) = decide_rollback(store, environment("prod", before), environment("prod", today)).behind
 
     assert (behind.lacks, behind.due[0]) == ((days(2, 3),), days(2, 3))
+
+
+def test_days_that_a_kept_table_got_from_what_is_taken_back_are_forgotten(
+    engine: SparkEngine, store: StateStore
+) -> None:
+    before, today, reader = (fill_by_day(store, *row) for row in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 8)))
+    reader = replace(reader, model=replace(reader.model, depends_on=("s.a",)))
+
+    plan = decide_rollback(
+        store, environment("prod", before, reader), environment("prod", today, replace(reader, forced=True))
+    )
+    with store.leases.hold("prod", "test") as lease, pytest.raises(QueryError):  # no view can be made here
+        apply_rollback(store, engine, lease, plan, emit=ignore_event)
+
+    assert [(table.shown.name, table.lacks) for table in plan.behind] == [
+        ("s.a", (days(5, 8),)),
+        ("s.b", (days(5, 8),)),
+    ]
+    assert store.intervals.load_timelines([reader.table])[reader.table] == (days(1, 4),)
 
 
 def test_a_view_that_comes_back_one_that_goes_and_a_table_that_is_gone_are_named(store: StateStore) -> None:

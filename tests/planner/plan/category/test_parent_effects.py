@@ -167,3 +167,18 @@ def test_tables_that_are_partitioned_by_different_columns_are_not_compared() -> 
     plan = make_plan(models_by("e"), Environment("dev"), prod, replace(loaded, contents={}))
 
     assert [comparison.reader for comparison in plan.comparisons] == []
+
+
+def test_a_reader_added_over_rows_that_a_person_kept_is_recomputed_when_a_rebuild_replaces_them() -> None:
+    def chain(a: str, b: str, **more: Model) -> dict[str, Model]:
+        return project(RAW, model("s.a", f"SELECT id, {a} AS x FROM s.raw"), model("s.b", b), *more.values())
+
+    prod, loaded = promote(chain("x", "SELECT id, x FROM s.a"))
+    reader = model("s.e", "SELECT id, x + 1 AS x FROM s.b")
+    word = {"s.a": Category.NON_BREAKING}
+    kept = make_plan(chain("x * 2", "SELECT id, x FROM s.a"), prod, prod, loaded, categories=word).new
+    over_kept = make_plan(chain("x * 2", "SELECT id, x FROM s.a", e=reader), kept, kept, loaded).new
+    rebuilt = make_plan(chain("x * 2", "SELECT id, x, id * 7 AS y FROM s.a", e=reader), over_kept, over_kept, loaded)
+
+    assert over_kept.snapshots["s.b"].forced
+    assert {change.name for change in rebuilt.changes if change.recomputed} == {"s.b", "s.e"}
