@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from mergeplan.planner.errors import Located
-from mergeplan.planner.intervals import UNITS, Timeline
+from mergeplan.planner.intervals import UNITS, Timeline, subtract_intervals
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -168,6 +168,11 @@ class Change:
     @property
     def lookback(self) -> int:
         return longest_lookback(self.old, self.new) if self.new else 0
+
+    @property
+    def audited(self) -> Timeline:
+        """The time of its table that audits are about: not that of rows which it takes over."""
+        return subtract_intervals(self.needed, self.forward.rows if self.forward else ())
 
     @property
     def takes_over(self) -> Timeline:

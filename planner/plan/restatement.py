@@ -207,6 +207,8 @@ def find_outdated_tables(
     Otherwise a table that was built before could be promoted with old rows. Elsewhere only tables made of these very
     tables are forgotten; tables that prod shows are left alone.
     """
+    if target.name == PROD:
+        chosen_names = _add_former_names(past, chosen_names)
     own_times = {target.snapshots[name].table: time for name, time in restated_time.items()}
     forgets = dict(own_times)
     # The target's own tables that are left out keep their rows on purpose, and only prod changes prod's tables.
@@ -238,6 +240,19 @@ def find_outdated_tables(
         if table not in kept_tables and (snapshot is None or snapshot.name in names):
             forgets.setdefault(table, ALL_TIME)
     return forgets, tuple(Touched(n, tuple(sorted(a)), tuple(sorted(b))) for n, (a, b) in sorted(touched.items()))
+
+
+def _add_former_names(past: Past, names: Collection[str]) -> frozenset[str]:
+    """Return the names with those that models of the same query had: renamed back, a model finds its old table."""
+    shown = [snapshot for _, _, snapshots in past.maps for snapshot in snapshots.values()]
+    stored = [s for s in (*shown, *past.built.values()) if s and s.kind.is_stored and not s.kind.is_seed]
+
+    def find_query(snapshot: Snapshot) -> tuple[object, ...]:
+        model = snapshot.model
+        return model.kind, model.sql, model.python and model.python.digest
+
+    restated = {find_query(snapshot) for snapshot in stored if snapshot.name in names}
+    return frozenset({*names, *(snapshot.name for snapshot in stored if find_query(snapshot) in restated)})
 
 
 def _downstream_by_name(past: Past, names: Iterable[str]) -> frozenset[str]:

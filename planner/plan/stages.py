@@ -157,7 +157,8 @@ def _list_kept_audits(change: Change) -> KeptTableAudits:
     if change.old is not None and change.old.table == change.new.table:
         calls = tuple(call for call in change.new.model.checks.audits if call not in change.old.model.checks.audits)
         return KeptTableAudits(change.new, calls)
-    filled_here = change.missing == change.needed != () or (change.kind.is_view and change.shares is None)
-    if not (filled_here or change.forward or change.preview or change.recorded):
+    filled_here = change.missing == change.audited != () or (change.kind.is_view and change.shares is None)
+    goes_on = change.forward and not (change.recomputed and change.audited)
+    if not (filled_here or goes_on or change.preview or change.recorded):
         calls = change.new.model.checks.audits
-    return KeptTableAudits(change.new, calls, change.needed)
+    return KeptTableAudits(change.new, calls, change.audited)

@@ -24,9 +24,9 @@ def ask_new_audits(stage: AuditStage, layout: Layout, context: ApplyContext) -> 
     for kept in stage.tables:
         snapshot = kept.snapshot
         timeline = store.intervals.load_timelines([snapshot.table])[snapshot.table]
-        if subtract_intervals(kept.needed, timeline):
+        if subtract_intervals(kept.needed, timeline) or not (timeline or snapshot.kind.is_view):
             continue  # what fills the table runs them
-        loaded_time = Interval(timeline[0].start, timeline[-1].end) if timeline else None
+        loaded_time = Interval((kept.needed or timeline)[0].start, timeline[-1].end) if timeline else None
         for call in kept.calls:
             # Prod writes a table that it shows without the new audit: a pass is of the rows of that time alone.
             seen_time = [str(loaded_time)] if loaded_time and not kept.needed else []
@@ -47,7 +47,7 @@ def remember_asked(plan: Plan, store: StateStore) -> None:
     """Record the audits of tables that this plan filled whole, batch by batch, as passed."""
     for change in plan.changes:
         is_filled = change.missing or (change.kind.is_view and change.shares is None)
-        if change.new is None or not is_filled or subtract_intervals(change.needed, change.missing):
+        if change.new is None or not is_filled or subtract_intervals(change.audited, change.missing):
             continue
         calls = change.new.model.checks.audits
         for call in calls if calls and _is_whole(change, store) else ():

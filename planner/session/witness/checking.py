@@ -125,7 +125,7 @@ class Inquiry:
                 for table, columns in external_columns(self._work.engine, outside.values()).items():
                     declared = {column.name: column.type for column in outside[table].model.columns}
                     for column in columns:
-                        if column.type.startswith("char(") and declared.get(column.name) != column.type:
+                        if column.type.startswith("char(") and declared.get(column.name, "").lower() != column.type:
                             reason = f"`{table}.{column.name}` is a {column.type} in Spark, and is declared otherwise."
                             yield change.name, Check(CheckState.DISAGREES, reason)
 

@@ -9,12 +9,14 @@ import pytest
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Interval, subtract_intervals
+from mergeplan.planner.model.checks import AuditCall, Checks
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.change import Category, Change
 from mergeplan.planner.plan.forward_only import ForwardOnly, is_wider, merge_columns
 from mergeplan.planner.plan.schedule import Window
+from mergeplan.planner.plan.stages import build_stages
 from mergeplan.planner.snapshot.environment import Environment
 from tests.planner.building import NOW, external, make_plan, model, project, promote
 
@@ -391,3 +393,17 @@ def test_a_table_filled_in_order_gets_a_preview_whatever_the_effective_date() ->
 
     assert changes(plan_of((keyed,), (edited,), asked, "dev"))["s.keyed"].preview
     assert changes(plan_of((keyed,), (edited,), asked))["s.keyed"].missing == ()
+
+
+def test_an_audit_that_a_later_push_adds_is_about_the_days_since_an_effective_date() -> None:
+    (prod, loaded), since = promote(project(RAW, daily())), NOW - timedelta(days=3)
+    forward, edited = ForwardOnly(every=True, since=since), daily("id, day, price * 2 AS price")
+    (built,) = make_plan(project(RAW, edited), Environment("dev"), prod, loaded, forward=forward).changes
+    assert built.new
+    held = replace(loaded, timelines={**loaded.timelines, built.new.table: built.needed})
+    audit = AuditCall("forall")
+    pushed = project(RAW, replace(edited, checks=Checks((audit,))))
+
+    (kept,) = build_stages(make_plan(pushed, Environment("dev"), prod, held, forward=forward)).audit.tables
+
+    assert (kept.calls, kept.needed[0].start) == ((audit,), since.replace(hour=0))

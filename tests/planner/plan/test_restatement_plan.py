@@ -133,6 +133,18 @@ def test_every_version_that_any_environment_made_of_it_is_forgotten(selector: st
     assert plan.restatement.touched == (Touched("dev", ("s.days", "s.hours"), ("s.total",)),)
 
 
+def test_a_table_under_the_name_that_a_model_had_before_is_forgotten_with_it() -> None:
+    before, _ = promote(SHOP)
+    renamed = project(external("s.raw", "id d"), model("s.daily", SHOP["s.days"].sql, **DAILY))
+
+    plan = restate("s.daily", models=renamed, others=(replace(before, name="past"),), start="2026-01-03")
+
+    assert plan.restatement is not None
+    assert plan.restatement.forgets[before.snapshots["s.days"].table][0].start == day("2026-01-03")
+    assert before.snapshots["s.total"].table in plan.restatement.forgets
+    assert before.snapshots["s.apart"].table not in plan.restatement.forgets
+
+
 def test_another_environment_restates_its_own_tables_and_forgets_nothing_of_prods() -> None:
     prod, _ = promote(SHOP)
     here = dev(edit_total())
