@@ -179,9 +179,10 @@ def time_to_restate(
         model, bound = graph.models[name], frontiers.find_bound(name)
         if model.kind.is_seed or not model.kind.is_stored:
             continue
-        due = window.due(model)
-        start = schedule.whole_start(graph, model, window)
         held_time = table_state.timeline_of(shown_snapshots[name])
+        due, start = window.due(model), schedule.whole_start(graph, model, window)
+        if held_time and model.kind.is_incremental:  # more than is due: its cron was another, or was ignored
+            due = max(due, min(held_time[-1].end, model.cron.cut(window.now)))
         if name in restated_names:
             latest = schedule.earliest_moment([due, model.schedule.end, bound])
             assert latest is not None

@@ -294,3 +294,15 @@ def test_a_day_that_is_first_computed_by_a_restatement_has_its_lookback() -> Non
         "2026-01-07", "2026-01-10"
     )
     assert times(restate("s.days", models=models, start="2026-01-09"))["s.days"] == due["s.days"]
+
+
+def test_days_that_a_table_holds_past_its_last_tick_are_restated_with_the_others() -> None:
+    prod, loaded = promote(SHOP)
+    weekly = project(replace_settings(SHOP["s.days"], {"cron": Cron("@weekly")}))
+    plan = make_plan(SHOP | weekly, prod, prod, loaded)
+
+    restated = restate("s.days", where=plan.new)
+
+    assert not plan.backfills
+    for name in ("s.days", "s.hours"):
+        assert times(restated)[name] == loaded.timeline_of(prod.snapshots[name])
