@@ -14,7 +14,7 @@ from mergeplan.planner.apply.audits.record_results import record_results
 from mergeplan.planner.apply.audits.standalone_audits import ask_standalone, forget_standalone
 from mergeplan.planner.apply.backfill.backfill import fill_tables
 from mergeplan.planner.apply.backfill.before_after_all import run_statements, statements_around
-from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
+from mergeplan.planner.apply.backfill.clear_intervals import forget_copied, forget_restated
 from mergeplan.planner.apply.backfill.create_tables import create_tables
 from mergeplan.planner.apply.backfill.work import Filled
 from mergeplan.planner.apply.context import ApplyContext
@@ -172,6 +172,7 @@ def _promote_plan(plan_id: str, done: Outcome, context: ApplyContext, lease: Lea
     if not stage.is_needed:
         context.emit(StageSkipped(Stage.PROMOTE, f"{plan.environment} shows it already"))
         return done
+    forget_copied(plan, context.store, lease, context.emit, context.now)
     jobs_before = context.engine.jobs()
     swap = SwapOptions(seconds_of_promotion(context.project.config, plan.environment), options.replaces)
     request = Wanted(plan.old, plan.new, plan_id, options.who, options.note, swap=swap)

@@ -1,14 +1,16 @@
 """Mark the intervals of a restatement as missing in one transaction, while no process writes the tables."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 
 from mergeplan.planner.apply.events import Emit, EnvironmentTouched
 from mergeplan.planner.apply.physical_tables import table_lease
-from mergeplan.planner.intervals import subtract_intervals
+from mergeplan.planner.intervals import Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.restatement import find_overtaken_time
-from mergeplan.planner.plan.schedule import Loaded
+from mergeplan.planner.plan.restatement import Restatement, find_outdated_tables, find_overtaken_time
+from mergeplan.planner.plan.schedule import Loaded, Window
+from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 
@@ -39,6 +41,19 @@ def forget_restated(
         store.restatements.begin(plan.id, plan.environment, forgets, leases=[lease, *leases], by_itself=by_itself)
     for impact in plan.restatement.touched:
         emit(EnvironmentTouched(impact.environment, impact.shared, impact.outdated))
+
+
+def forget_copied(plan: Plan, store: StateStore, lease: Lease, emit: Emit, now: datetime) -> None:
+    """Forget what a merge restates in copies, in every other table that came of these rows: it may be shown again."""
+    copied = [(c.name, c.override.restates) for c in plan.changes if c.override and c.override.restates]
+    if plan.environment != PROD or not copied:
+        return
+    past, forgets = store.restatements.past(), dict[str, Timeline]()
+    for name, days in copied:
+        window = Window(now, days.start, days.end)
+        for table, time in find_outdated_tables(plan.new, past, {}, {name}, window)[0].items():
+            forgets[table] = merge_intervals((*forgets.get(table, ()), *time))
+    forget_restated(replace(plan, id=f"{plan.id} copied", restatement=Restatement(forgets)), store, lease, emit)
 
 
 def forget_overtaken(due: Plan, loaded: Loaded, store: StateStore) -> None:

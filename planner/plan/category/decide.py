@@ -113,7 +113,9 @@ def _decide_by_analysis(
 ) -> Decision:
     edited = old is not None and is_edited(old.model, model)
     is_alike = old is not None and analysis.fingerprint == old.fingerprint and not edited
-    if old is not None and is_alike and _keep_tables(inputs, parents) and not overrides.find_restatement(inputs, old):
+    if old is not None and is_alike and _keep_tables(inputs, parents):
+        if restatement := overrides.find_restatement(inputs, old):
+            return _decide_restated(Candidate(inputs, old, old, analysis, parents, edited), restatement)
         # the parents' edit touches no part of the fingerprint
         return Decision(inputs.base[model.name])
     fresh = build_new_snapshot(inputs, model, analysis, parents)

@@ -71,6 +71,25 @@ def test_late_rows_that_prod_took_in_meanwhile_are_in_the_copy_when_it_is_merged
     assert [row for row in rows(engine, BY_DAY.format("shop")) if row[0] == 5] == late
 
 
+def test_its_days_are_computed_again_in_tables_that_were_built_before_the_merge(
+    mergeplan: CommandLine,  # noqa: F811
+    engine: SparkEngine,
+) -> None:
+    """That of another pull request, and prod's own, which comes back with a revert."""
+    edit = "SELECT id, day", "SELECT id + 1 AS id, day"
+    mergeplan.edit("models/daily.sql", *edit)
+    restate(mergeplan, "other")
+    mergeplan.edit("models/daily.sql", *reversed(edit))
+    raw(engine, "01", "02", "02", "02", "03")
+    restate(mergeplan, "dev", COPY)
+    restate(mergeplan, "--overrides-from", "dev")
+
+    for old, new in (edit, reversed(edit)):
+        mergeplan.edit("models/daily.sql", old, new)
+        restate(mergeplan)
+        assert rows(engine, BY_DAY.format("shop"))[1] == (2, 3)
+
+
 @pytest.mark.prove
 @pytest.mark.parametrize(
     "reset",

@@ -93,6 +93,21 @@ def test_after_the_merge_the_table_is_as_before_for_everybody() -> None:
     assert (later.changes, later.unused_overrides) == ((), ())
 
 
+def test_a_table_that_a_restatement_made_is_restated_like_any_other() -> None:
+    """It is not exchanged for the table before it, whose rows are the old ones."""
+    models = project(RAW, DAILY, TOTAL)
+    first = restate(models)
+    merged = Environment("prod", first.new.snapshots, first.new.views, 2, first.id, NOW)
+    filled = {change.new.table: change.needed for change in first.changes if change.new}
+    loaded = Loaded({**promote(models)[1].timelines, **filled}, frozenset(filled))
+
+    daily = make_plan(models, PR, merged, loaded, restated={"s.daily": DAYS}, restated_at=NOW).changes[0]
+
+    assert daily.new and daily.old and daily.rule == "restated"
+    assert daily.new.table not in loaded.timelines
+    assert subtract_intervals(daily.missing, daily.copies) == build_timeline(DAYS.start or NOW, DAYS.end or NOW)
+
+
 REFUSED = {
     "its table holds rows that its query no longer returns": model(
         "s.log", "SELECT id FROM s.raw", Kind.INCREMENTAL_UNMANAGED, start=day("2026-01-01")
