@@ -1,4 +1,4 @@
-"""The format of a project, told by the file at its root."""
+"""The format of a project, by a file at its root."""
 
 from pathlib import Path
 

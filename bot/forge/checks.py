@@ -33,7 +33,7 @@ class CommentEdit:
 
 @dataclass(frozen=True)
 class Written:
-    """What one call wrote: when the comment was edited (UTC), '' when none was, and the checks in their order."""
+    """The result of one call: when the comment was edited (UTC; '' if none was), and the checks in their order."""
 
     edited_at: str
     checks: tuple[CheckId, ...]

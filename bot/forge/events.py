@@ -1,4 +1,4 @@
-"""What happened on a forge, read from a webhook."""
+"""Events of a forge, as its webhooks report them."""
 
 import re
 from dataclasses import dataclass

@@ -54,7 +54,7 @@ def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Block
 
 
 def find_column_errors(changes: Iterable[Change]) -> list[ProjectError]:
-    """Return an error for each new table, or edited audits, whose query is known to return other columns than named."""
+    """Return an error for each new table or edited audit that names columns which its query is known to lack."""
     errors = []
     for change in changes:
         snapshot = change.new

@@ -103,9 +103,9 @@ def _is_called_for(audit: Audit, plan: Plan, written_time: Timeline, store: Stat
 
 
 def _audit_digest(audit: Audit, tables: list[str], store: StateStore) -> str:
-    # with the time that they hold: runs of prod write them without an audit that only a pull request has
-    loaded = store.intervals.load_timelines(tables)
-    held = (f"{table} {interval}" for table in tables for interval in loaded[table])
+    # Runs of prod write these tables without an audit that only a pull request has: a pass is of the time they hold.
+    timelines = store.intervals.load_timelines(tables)
+    loaded_time = (f"{table} {interval}" for table in tables for interval in timelines[table])
     return digest(
-        "standalone", audit.sql + audit.misread, encode_text(audit.defaults), str(audit.blocking), *tables, *held
+        "standalone", audit.sql + audit.misread, encode_text(audit.defaults), str(audit.blocking), *tables, *loaded_time
     )

@@ -216,7 +216,7 @@ def _find_drifted_tables(
         if snapshot.table in facts.drifted and not snapshot.forced:
             since = build_timeline(snapshot.model.cron.cut(until), ALL_TIME[-1].end)
             above = (interval for parent in graph.upstream([name]) for interval in lacks.get(parent, ()))
-            held = facts.timelines.get(snapshot.table, ())
-            if gone := outdate_rows(snapshot, held, merge_intervals((*since, *above))):
+            loaded_time = facts.timelines.get(snapshot.table, ())
+            if gone := outdate_rows(snapshot, loaded_time, merge_intervals((*since, *above))):
                 missing = merge_intervals((*gone, *lacks.get(name, ())))
-                yield Behind(snapshot, subtract_intervals(held, gone), missing, missing)
+                yield Behind(snapshot, subtract_intervals(loaded_time, gone), missing, missing)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from uuid import uuid4
 
 from mergeplan.planner.engine.spark.described import create_in_schema
-from mergeplan.planner.engine.spark.errors import is_spark, occupied_place
+from mergeplan.planner.engine.spark.errors import find_occupied_location, is_spark
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
@@ -23,10 +23,10 @@ def create_table(
     except Exception as error:
         if not is_spark(error):
             raise
-        if place := occupied_place(error):
+        if location := find_occupied_location(error):
             # The table was dropped by hand, and other tables may read the files that it left: it gets another folder.
-            location = literal(f"{place}/mergeplan-{uuid4().hex}")
-            create_in_schema(sessions, table.name, f"CREATE TABLE {sql} LOCATION {location}", is_listed=is_listed)
+            folder = literal(f"{location}/mergeplan-{uuid4().hex}")
+            create_in_schema(sessions, table.name, f"CREATE TABLE {sql} LOCATION {folder}", is_listed=is_listed)
             return True
         create_in_schema(sessions, table.name, f"CREATE TABLE IF NOT EXISTS {sql}", is_listed=is_listed)
         return False

@@ -113,7 +113,7 @@ def condition(error: BaseException) -> str | None:
     return name.split(".")[0] if isinstance(name, str) else None
 
 
-def occupied_place(error: BaseException) -> str:
+def find_occupied_location(error: BaseException) -> str:
     """Return the location at which Spark creates no table because it holds files; '' for another error."""
     parameters = _call_method(error, "getMessageParameters") if condition(error) == "LOCATION_ALREADY_EXISTS" else None
     return str(parameters["location"]).strip("'") if isinstance(parameters, dict) else ""

@@ -75,7 +75,7 @@ def test_its_days_are_computed_again_in_tables_that_were_built_before_the_merge(
     mergeplan: CommandLine,  # noqa: F811
     engine: SparkEngine,
 ) -> None:
-    """That of another pull request, and prod's own, which comes back with a revert."""
+    """The table of another pull request, and prod's own table that a revert shows again."""
     edit = "SELECT id, day", "SELECT id + 1 AS id, day"
     mergeplan.edit("models/daily.sql", *edit)
     restate(mergeplan, "other")
