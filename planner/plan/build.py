@@ -391,7 +391,7 @@ def _holds_copy(here: Snapshot, there: Snapshot | None) -> bool:
     """Return True if a table that is filled in order has the rows of another one, in another layout."""
     if there is None or here.is_preview or not here.model.is_order_dependent:
         return False
-    return here.kind is there.kind and here.raw == there.raw
+    return here.kind is there.kind and here.raw == there.raw and here.marks == there.marks
 
 
 def _build_due_change(snapshot: Snapshot, needed_time: Timeline, missing: Timeline, table_state: Loaded) -> Change:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.model.graph import Graph
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.plan.category.categorize import fingerprint_of
+from mergeplan.planner.plan.category.categorize import digest_edits, fingerprint_of
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Inputs
 from mergeplan.planner.plan.change import Adoption, Override
 from mergeplan.planner.semantics.columns import code_shape, model_shape
@@ -73,6 +73,9 @@ def build_new_snapshot(inputs: Inputs, model: Model, analysis: Analysis, parents
     fresh = Snapshot(model, analysis.fingerprint, "", table_names(model, analysis.shape), meaning=meaning)
     remember_meaning(fresh, analysis.shape, {n: parent.snapshot for n, parent in parents.items()}, analysis.began)
     old = inputs.base.get(model.name)
+    if old is not None and old.marks:
+        meaning = replace(meaning, marks=old.marks[: count_marks(old, model)])
+        fresh = replace(fresh, meaning=meaning)
     if old is not None and _empty_meaning(meaning) == old.meaning:
         # its table was left empty once, and still holds no more than since then
         fresh = replace(fresh, meaning=old.meaning)
@@ -85,17 +88,28 @@ def name_version(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision
     )
 
 
+def count_marks(old: Snapshot, model: Model) -> int:
+    """Return how many marks of a table the model keeps: an edit back to what a mark replaced takes it away."""
+    text, replaced = digest_edits(model), [mark[0] for mark in old.marks]
+    return replaced.index(text) if text in replaced and text != digest_edits(old.model) else len(replaced)
+
+
 def assign_own_rows(candidate: Candidate, override: Override) -> Snapshot:
     """Return the snapshot with rows that no other version has, because a person says that they differ.
 
     The rules may have found the rows to be the old ones: then the version would be the old one, and nothing computed.
     """
     fresh = candidate.fresh
-    assert fresh.meaning is not None
-    rows = digest(fresh.meaning.rows, "by word", override.old, override.new)[:24]
-    differing = replace(fresh, meaning=replace(fresh.meaning, rows=rows))
+    differing = _mark_rows(candidate, "by word", override.old, override.new)
     is_new = fresh.version != candidate.old.version
     return differing if is_new else name_version(candidate.inputs, differing, candidate.parents)
+
+
+def _mark_rows(candidate: Candidate, *mark: str) -> Snapshot:
+    assert candidate.fresh.meaning is not None
+    replaced = digest_edits(candidate.old.model) if candidate.edited else ""
+    marks = (*candidate.fresh.marks, (replaced, *mark))
+    return replace(candidate.fresh, meaning=replace(candidate.fresh.meaning, marks=marks))
 
 
 def assign_restated_rows(candidate: Candidate, override: Override) -> Snapshot:
@@ -107,11 +121,10 @@ def assign_restated_rows(candidate: Candidate, override: Override) -> Snapshot:
     return name_version(candidate.inputs, restated, candidate.parents)
 
 
-def assign_refuted_rows(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision], claim: str) -> Snapshot:
-    if fresh.meaning is None:
-        return fresh
-    rows = digest(fresh.meaning.rows, "refuted", claim)[:24]
-    return name_version(inputs, replace(fresh, meaning=replace(fresh.meaning, rows=rows)), parents)
+def assign_refuted_rows(candidate: Candidate, claim: str) -> Snapshot:
+    if candidate.fresh.meaning is None:
+        return candidate.fresh
+    return name_version(candidate.inputs, _mark_rows(candidate, "refuted", claim), candidate.parents)
 
 
 def empty_if_requested(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Snapshot:

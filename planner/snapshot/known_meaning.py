@@ -97,5 +97,5 @@ def _meaning_key(model: Model, began: str, parents: Parents, memory: ShapeMemory
 
 def _meaning_digest(meaning: Meaning, columns: tuple[str, ...] | None) -> str:
     # the columns of a set in one order: it differs from process to process
-    plain = replace(meaning, volatile=frozenset()) if meaning.volatile else meaning
+    plain = replace(meaning, volatile=frozenset(), marks=())
     return digest(repr(plain), repr(sorted(meaning.volatile)), repr(columns))

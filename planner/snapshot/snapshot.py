@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import cast
 
 from mergeplan.planner.fingerprint import Fingerprint, digest
@@ -42,10 +42,17 @@ class Meaning:
     keys: Keys = ()  # no two rows agree in all the columns of one, by the query
     relies: tuple[tuple[str, Keys], ...] = ()  # of what it reads, by which it may be that nothing is chance
     is_spelled: bool = False  # an embedded query whose star returns names of another one, maybe with capitals
+    # Each says that its rows are others than those which the rules take for the same: what it replaced, and a name.
+    marks: tuple[tuple[str, ...], ...] = ()
 
     @property
     def table_digest(self) -> TableDigest:
+        """The meaning by the rules, whatever its marks say."""
         return TableDigest(self.rows, dict(self.columns), self.order)
+
+    @property
+    def marked_rows(self) -> str:
+        return reduce(lambda rows, mark: digest(rows, *mark[1:])[:24], self.marks, self.rows)
 
 
 ReadMeaning = Callable[[], Meaning | None]
@@ -94,6 +101,10 @@ class Snapshot:
         return self.model.kind
 
     @property
+    def marks(self) -> tuple[tuple[str, ...], ...]:
+        return self.meaning.marks if self.meaning else ()
+
+    @property
     def is_mixed(self) -> bool:
         """True if a forward-only change kept rows in its table that its query would not return."""
         return bool(self.meaning and self.meaning.held_rows)
@@ -121,7 +132,7 @@ class Snapshot:
         if self.meaning.held_rows:
             return self._place_columns(TableDigest(self.meaning.held_rows, dict(self.meaning.held)))
         if not self.kind.is_stored:
-            return self.meaning.table_digest
+            return replace(self.meaning.table_digest, rows=self.meaning.marked_rows)
         meaning = self.meaning
         if self.forced:  # its rows are its own, whatever its query means
             meaning = replace(meaning, volatile=frozenset(dict(meaning.columns)), volatile_rows=True)
@@ -181,7 +192,7 @@ class Snapshot:
 
 
 def table_digest_at(meaning: Meaning, version: str) -> TableDigest:
-    rows = digest(meaning.rows, version)[:24] if meaning.volatile_rows else meaning.rows
+    rows = digest(meaning.marked_rows, version)[:24] if meaning.volatile_rows else meaning.marked_rows
     columns = {
         name: digest(column_digest, version)[:24] if name in meaning.volatile else column_digest
         for name, column_digest in meaning.columns
@@ -211,4 +222,6 @@ def version_of(model: Model, meaning: Meaning, parents: dict[str, str]) -> str:
     if model.kind.is_view:  # a view's columns are commented when it is made, and never again
         layout += [part for pair in model.metadata.column_descriptions for part in pair]
     order = ["in order", meaning.order] if meaning.order else []
-    return digest(model.name, str(model.kind), meaning.rows, *columns, *order, "over", *named, "laid out", *layout)[:12]
+    return digest(
+        model.name, str(model.kind), meaning.marked_rows, *columns, *order, "over", *named, "laid out", *layout
+    )[:12]

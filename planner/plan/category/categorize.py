@@ -81,6 +81,12 @@ def is_edited(old: Model, new: Model) -> bool:
     return any(read_settings(old) != read_settings(new) for read_settings in readers)
 
 
+def digest_edits(model: Model) -> str:
+    """Return a digest of what a person can edit of a model, without its metadata."""
+    settings = (*row_settings(model).values(), *layout_settings(model).values())
+    return digest(row_source(model), encode_text(model.settings), *settings)[:24]
+
+
 def compare_digests(old: TableDigest, new: TableDigest) -> Columns:
     """Return the changes by which the new rows differ from the old ones for a reader."""
     # column digests compare only over the same rows: over other rows equal ones prove nothing

@@ -35,6 +35,7 @@ from mergeplan.planner.plan.new_table import (
     assign_refuted_rows,
     assign_restated_rows,
     build_new_snapshot,
+    count_marks,
     empty_if_requested,
     has_own_start,
     holds_part,
@@ -44,6 +45,7 @@ from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
 REFUTED_RULE = "witness-disagrees"
+BACK = "It goes back to what it was before a change that counted as breaking, so its rows count as changed again."
 ALWAYS = build_timeline(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
@@ -131,6 +133,8 @@ def _decide_change(candidate: Candidate) -> Decision:
     if override is None and (reason := find_refutation(candidate, seen_rows)):
         return _decide_refuted(candidate, seen_rows, reason)
     by_rule = verdict_by_forms(candidate, seen_rows, verdicts.verdict_by_rule(candidate, seen_rows))
+    if candidate.old.marks[count_marks(candidate.old, candidate.model) :]:
+        by_rule = Verdict(Category.BREAKING, "categorized", BACK, EVERY)
     restatement = None if candidate.edited else overrides.find_restatement(candidate.inputs, candidate.old)
     if restatement and by_rule.category not in REBUILT:
         return _decide_restated(candidate, restatement)
@@ -150,10 +154,9 @@ def _decide_change(candidate: Candidate) -> Decision:
 
 def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Decision:
     """Decide a model whose verdict Spark's analyzer refutes: it is recomputed, and all its rows count as changed."""
-    snapshot = assign_refuted_rows(candidate.inputs, candidate.fresh, candidate.parents, claim_of(candidate, seen))
-    candidate = replace(candidate, fresh=snapshot)
+    candidate = replace(candidate, fresh=assign_refuted_rows(candidate, claim_of(candidate, seen)))
     verdict = verdicts.forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
-    seen = OverParents(snapshot.raw)
+    seen = OverParents(candidate.fresh.raw)
     if verdict.category is Category.FORWARD_ONLY:
         return _complete_change(candidate, seen, keep_rows(candidate, verdict), None)
     return _complete_change(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict, None), None)
@@ -227,6 +230,9 @@ def _time_to_copy(change: Change, old: Snapshot, seen_parents: OverParents) -> T
     if change.override and change.override.restates:
         days, by_time = change.override.restates, change.kind.is_by_time
         return subtract_intervals(ALWAYS, interval_in_window(old.model, days)) if by_time else ()
+    # what a person or Spark's analyzer takes for another query has none of the old rows, whatever the rules say
+    if change.new is not None and change.new.marks != old.marks:
+        return ()
     # A table that an override or a comparison kept does not hold what its query would return: nothing is copied from
     # it. Rows that a forward-only change kept are meant to stay if only the layout changes.
     if old.forced and not (laid_out and old.is_mixed):

@@ -122,6 +122,18 @@ def test_of_an_hour_that_came_out_the_same_no_more_than_that_hour_is_copied() ->
     assert changes["s.r"].copies == (Interval(five, six),)
 
 
+def test_a_reader_that_a_person_calls_breaking_copies_no_hour_of_its_old_table() -> None:
+    hours = {f"2026-01-09 {hour:02}:00:00": "same" for hour in range(24)}
+    hours |= {f"2026-01-10 {hour:02}:00:00": "other" for hour in range(12)}
+
+    changes = judge(
+        hourly_models(), hourly_models("x + id", where=" AND 1 = 1"), {"s.a": hours}, {"s.r": Category.BREAKING}
+    )
+
+    assert changes["s.r"].missing
+    assert changes["s.r"].copies == ()
+
+
 def test_of_an_hour_that_came_out_the_same_a_reader_by_days_copies_nothing() -> None:
     hours = {f"2026-01-09 {hour:02}:00:00": "other" for hour in range(24)}
     hours |= {f"2026-01-10 {hour:02}:00:00": "other" for hour in range(12)}
