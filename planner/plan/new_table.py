@@ -23,6 +23,8 @@ from mergeplan.planner.snapshot.meaning import meaning_of, sort_columns
 from mergeplan.planner.snapshot.schedule_rows import as_of, embeds_dates, embeds_otherwise
 from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot, assign_version, version_of
 
+RESTATED = "restated"
+
 
 def analyze_query(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) -> Analysis:
     above = {name: parent.snapshot.as_parent for name, parent in parents.items()}
@@ -74,7 +76,10 @@ def build_new_snapshot(inputs: Inputs, model: Model, analysis: Analysis, parents
     remember_meaning(fresh, analysis.shape, {n: parent.snapshot for n, parent in parents.items()}, analysis.began)
     old = inputs.base.get(model.name)
     if old is not None and old.marks:
-        meaning = replace(meaning, marks=old.marks[: count_marks(old, model)])
+        marks = old.marks[: count_marks(old, model)]
+        if meaning.table_digest != old.raw:  # another query's rows are not those that were restated
+            marks = tuple(mark for mark in marks if mark[1] != RESTATED)
+        meaning = replace(meaning, marks=marks)
         fresh = replace(fresh, meaning=meaning)
     if old is not None and _empty_meaning(meaning) == old.meaning:
         # its table was left empty once, and still holds no more than since then
@@ -114,10 +119,7 @@ def _mark_rows(candidate: Candidate, *mark: str) -> Snapshot:
 
 def assign_restated_rows(candidate: Candidate, override: Override) -> Snapshot:
     """Return the snapshot with rows that no other version has, because a person wants them to be computed again."""
-    fresh, days = candidate.fresh, override.restates
-    assert fresh.meaning is not None
-    rows = digest(fresh.meaning.rows, "restated", override.old, f"{override.at}", encode_text(days))[:24]
-    restated = replace(fresh, meaning=replace(fresh.meaning, rows=rows))
+    restated = _mark_rows(candidate, RESTATED, override.old, f"{override.at}", encode_text(override.restates))
     return name_version(candidate.inputs, restated, candidate.parents)
 
 

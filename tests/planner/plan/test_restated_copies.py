@@ -108,6 +108,28 @@ def test_a_table_that_a_restatement_made_is_restated_like_any_other() -> None:
     assert subtract_intervals(daily.missing, daily.copies) == build_timeline(DAYS.start or NOW, DAYS.end or NOW)
 
 
+LATER = {
+    "a column that is not read": external("s.raw", "id at more"),
+    "a text that means the same": replace(DAILY, sql=f"{DAILY.sql} AND 1 = 1"),
+}
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_a_later_change_without_effect_keeps_the_restated_table_and_its_readers(later: str) -> None:
+    view = model("s.v", "SELECT * FROM s.raw", Kind.VIEW)
+    models = project(RAW, view, replace(DAILY, sql=DAILY.sql.replace("s.raw", "s.v"), depends_on=("s.v",)), TOTAL)
+    first = restate(models)
+    merged = Environment("prod", first.new.snapshots, first.new.views, 2, first.id, NOW)
+    edited = replace(LATER[later], sql=LATER[later].sql.replace("s.raw", "s.v"))
+
+    plan = make_plan(models | {edited.name: replace(edited, depends_on=models[edited.name].depends_on)}, merged, merged)
+
+    assert plan.changes
+    assert [plan.new.snapshots[name].version for name in ("s.daily", "s.total")] == [
+        merged.snapshots[name].version for name in ("s.daily", "s.total")
+    ]
+
+
 REFUSED = {
     "its table holds rows that its query no longer returns": model(
         "s.log", "SELECT id FROM s.raw", Kind.INCREMENTAL_UNMANAGED, start=day("2026-01-01")
