@@ -8,7 +8,13 @@ from mergeplan.planner.apply.events import Emit, EnvironmentTouched
 from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.intervals import Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.plan.build import Plan
-from mergeplan.planner.plan.restatement import Restatement, find_outdated_tables, find_overtaken_time
+from mergeplan.planner.plan.restatement import (
+    Restatement,
+    find_computed,
+    find_outdated_tables,
+    find_overtaken_time,
+    graph_with_outer_tables,
+)
 from mergeplan.planner.plan.schedule import Loaded, Window
 from mergeplan.planner.snapshot.environment import PROD
 from mergeplan.planner.state.leases import Lease
@@ -48,10 +54,14 @@ def forget_copied(plan: Plan, store: StateStore, lease: Lease, emit: Emit, now: 
     copied = [(c.name, c.override.restates) for c in plan.changes if c.override and c.override.restates]
     if plan.environment != PROD or not copied:
         return
-    past, forgets = store.restatements.past(), dict[str, Timeline]()
-    for name, days in copied:
+    past, graph, forgets = store.restatements.past(), graph_with_outer_tables(plan.new.snapshots), dict[str, Timeline]()
+    for days in {days for _, days in copied}:
+        names = {name for name, restated_days in copied if restated_days == days}
+        # An outer table may be why, if all of its readers are restated: one that prod lacks read its old rows, too.
+        outer = {name for name in graph.order if graph.models[name].kind.is_external}
+        names |= {name for name in outer if set() < find_computed(graph, [name]) <= names}
         window = Window(now, days.start, days.end)
-        for table, time in find_outdated_tables(plan.new, past, {}, {name}, window)[0].items():
+        for table, time in find_outdated_tables(plan.new, past, {}, names, window)[0].items():
             forgets[table] = merge_intervals((*forgets.get(table, ()), *time))
     forget_restated(replace(plan, id=f"{plan.id} copied", restatement=Restatement(forgets)), store, lease, emit)
 

@@ -68,7 +68,7 @@ def list_unrestated(
 def _why_not_restated(snapshot: Snapshot | None) -> tuple[str, str] | None:
     """Return why a table cannot be computed again beside the old one, as a clause, and a hint; None if it can."""
     if snapshot is None:
-        return "prod does not have it yet", "A new model is computed as a whole."
+        return "prod does not have it yet", "Restate it in its environment."
     if snapshot.model.policy.disable_restatement:
         return "its `disable_restatement` is true", "Leave it out."
     if snapshot.kind.keeps_history:

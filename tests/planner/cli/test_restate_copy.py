@@ -6,7 +6,7 @@ import pytest
 
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from tests.planner.cli.conftest import CommandLine
-from tests.planner.cli.test_restate import AT, FILES, Shop, batches, mergeplan, raw, restate  # noqa: F401 - a fixture
+from tests.planner.cli.test_restate import AT, DAILY, FILES, Shop, batches, mergeplan, raw, restate  # noqa: F401 - a fixture
 from tests.planner.shop import rows
 
 COPY = "--restate-copy=default.raw=2026-01-02..2026-01-02"
@@ -75,19 +75,24 @@ def test_its_days_are_computed_again_in_tables_that_were_built_before_the_merge(
     mergeplan: CommandLine,  # noqa: F811
     engine: SparkEngine,
 ) -> None:
-    """The table of another pull request, and prod's own table that a revert shows again."""
+    """Those of another pull request, with a reader that prod lacks, and prod's own that a revert shows again."""
     edit = "SELECT id, day", "SELECT id + 1 AS id, day"
     mergeplan.edit("models/daily.sql", *edit)
+    reader = "models/apart.sql", DAILY.replace("shop.daily", "shop.apart").replace("id, day", "id - 1 AS id, day")
+    mergeplan.write(*reader)
     restate(mergeplan, "other")
     mergeplan.edit("models/daily.sql", *reversed(edit))
+    (mergeplan.root / reader[0]).unlink()
     raw(engine, "01", "02", "02", "02", "03")
     restate(mergeplan, "dev", COPY)
     restate(mergeplan, "--overrides-from", "dev")
 
+    mergeplan.write(*reader)
     for old, new in (edit, reversed(edit)):
         mergeplan.edit("models/daily.sql", old, new)
         restate(mergeplan)
         assert rows(engine, BY_DAY.format("shop"))[1] == (2, 3)
+        assert rows(engine, BY_DAY.format("shop").replace("daily", "apart"))[1] == (2, 3)
 
 
 @pytest.mark.prove
