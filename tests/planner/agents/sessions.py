@@ -122,7 +122,7 @@ def converse_http(address: str, scope: Scope, script: Script, person: Person | N
     return anyio.run(session)
 
 
-async def finish(client: Client, result: CallToolResult, seconds: int = 300) -> dict[str, Any]:
+async def finish(client: Client, result: CallToolResult, seconds: int = 900) -> dict[str, Any]:
     """The job that a call started, when it has ended."""
     job_id = data(result)["id"]
     for _ in range(seconds // 10):
