@@ -29,7 +29,7 @@ def follow_old_snapshot(inputs: Inputs, old: Snapshot) -> Snapshot:
     if (old.meaning.rows, old.meaning.columns) not in [(meaning.rows, meaning.columns) for meaning in by_text]:
         return old
     meaning = meaning_of(model, shape, _read_digests(model, base), began)
-    new_meaning = replace(meaning, held_rows=old.meaning.held_rows, held=old.meaning.held)
+    new_meaning = replace(meaning, held_rows=old.meaning.held_rows, held=old.meaning.held, marks=old.meaning.marks)
     return replace(old, meaning=new_meaning, columns=old.columns or table_names(model, shape))
 
 
