@@ -10,7 +10,7 @@ from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.naming import field_names
 from mergeplan.planner.parsing.named_columns import find_undeclared_column, find_unknown_column
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.plan.change import Blocker, Category, Change, Columns
+from mergeplan.planner.plan.change import Blocker, Category, Change, ChangeKind, Columns
 from mergeplan.planner.plan.schedule import Loaded, Window, contiguous_end, whole_start
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -108,6 +108,26 @@ def find_lost_hours(changes: Iterable[Change]) -> list[Blocker]:
             message += "rows of a day that come after its first batch are left out."
             hint = "Take a TIMESTAMP as `time_column`, or set `interval_unit 'day'`."
             warnings.append(Blocker(f"{message} {hint}", model.locate("time_column", in_block=True)))
+    return warnings
+
+
+def find_missed_lookback(graph: Graph, changes: Iterable[Change]) -> list[Blocker]:
+    """Return a warning for each model that looks back less than a table that it reads, where the plan edits either.
+
+    Rows that come into that table late, by its lookback, never reach the model.
+    """
+    kinds = (ChangeKind.ADDED, ChangeKind.DIRECT, ChangeKind.METADATA)
+    edited = {change.name for change in changes if change.new and change.change in kinds}
+    warnings = []
+    for name in sorted(edited.union(*(graph.children[name] for name in edited))):
+        model, unit = graph.models[name], UNITS[graph.models[name].cron.unit]
+        for parent in graph.parents[name] if model.kind.is_by_time and not model.reads_itself else ():
+            above = graph.models[parent]
+            needed = -(-above.batches.lookback * UNITS[above.cron.unit] // unit)
+            if above.kind.is_by_time and needed > model.batches.lookback and not edited.isdisjoint((name, parent)):
+                message = f"`{name}` looks back less than `{parent}`, which it reads: late rows do not reach it."
+                hint = f"Set its `lookback` to {needed}."
+                warnings.append(Blocker(f"{message} {hint}", model.locate("lookback", in_block=True)))
     return warnings
 
 

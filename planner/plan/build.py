@@ -19,7 +19,13 @@ from mergeplan.planner.naming import DEFAULT, Naming
 from mergeplan.planner.plan import schedule
 from mergeplan.planner.plan.adoption import as_adopted
 from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_emptied, find_gaps, mark_lost_time, only
-from mergeplan.planner.plan.blockers import find_lost_hours, find_shortened_tables, find_unwritable_names, history_lost
+from mergeplan.planner.plan.blockers import (
+    find_lost_hours,
+    find_missed_lookback,
+    find_shortened_tables,
+    find_unwritable_names,
+    history_lost,
+)
 from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import list_unrestated, overrides_for, restatements_for
@@ -408,7 +414,8 @@ def _find_warnings(
 ) -> tuple[Blocker, ...]:
     unrestated = list_unrestated(request.restated, base.snapshots, changes)
     emptied = find_emptied(changes, graph, target)
-    return (*map(Blocker, request.restate_warnings), *unrestated, *emptied, *find_lost_hours(changes))
+    late = (*find_lost_hours(changes), *find_missed_lookback(graph, changes))
+    return (*map(Blocker, request.restate_warnings), *unrestated, *emptied, *late)
 
 
 def _list_shared_tables(target: Environment, base: Environment) -> frozenset[str]:
