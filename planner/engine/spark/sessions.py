@@ -52,6 +52,15 @@ class Sessions:
             self._run_all(after)
 
     @contextmanager
+    def temporary_view(self, frame: Frame) -> Iterator[str]:
+        view = f"mergeplan_{uuid4().hex}"
+        frame.createOrReplaceTempView(view)
+        try:
+            yield view
+        finally:
+            self.run(f"DROP VIEW IF EXISTS {view}")
+
+    @contextmanager
     def reattaching(self, operations: Operations) -> Iterator[None]:
         """Record what this thread writes by `write_once` within the context; it may outlast this process."""
         self._thread.operations = operations
