@@ -16,7 +16,7 @@ from mergeplan.planner.contract.from_plan import diff_row, plan_view
 from mergeplan.planner.contract.from_tables import lineage_result
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import graph_of
-from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import lineage_of
 from mergeplan.planner.session.settings import SessionSettings
@@ -25,7 +25,7 @@ from mergeplan.planner.session.use_cases.audits import audit_history
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.use_cases.diff import find_impact, plan_difference
 from mergeplan.planner.session.use_cases.environments import plan_rollback
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.session.use_cases.lint import lint_project
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
@@ -153,8 +153,7 @@ def _select_models(work: Workspace, selector: str) -> frozenset[str]:
     graph = graph_of(work.project.models)
     if not selector:
         return frozenset(graph.order)
-    named = strip_default_catalog(selector, work.project.catalogs.default)
-    return select(graph, [named], git_change_finder(work.project))
+    return select_by_request(work.project, [selector], graph)
 
 
 def _model_name(work: Workspace, name: str) -> str:

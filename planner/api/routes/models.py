@@ -16,9 +16,9 @@ from mergeplan.planner.contract.base import Data, Names
 from mergeplan.planner.contract.catalog import CatalogModelRow
 from mergeplan.planner.data_field import describe
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.snapshot.environment import PROD
 
 router = APIRouter(tags=["models"], dependencies=[require_scope(Scope.READ)])
@@ -128,11 +128,7 @@ def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
 
 
 def _select_models(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] | None:
-    if not selector.strip():
-        return None
-    project = snapshot.project
-    named = strip_default_catalog(selector, project.catalogs.default)
-    return select(snapshot.graph, [named], git_change_finder(project))
+    return select_by_request(snapshot.project, [selector], snapshot.graph) if selector.strip() else None
 
 
 def _model_page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
