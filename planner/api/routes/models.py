@@ -127,12 +127,8 @@ def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
     raise NotFound(f"There is no model `{name}`.", hint=did_you_mean(called, snapshot.models))
 
 
-def _select_models(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] | None:
-    return select_by_request(snapshot.project, [selector], snapshot.graph) if selector.strip() else None
-
-
 def _model_page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
-    names = _select_models(snapshot, query.select)
+    names = select_by_request(snapshot.project, [query.select], snapshot.graph) if query.select.strip() else None
     words = query.q.lower().split()
     rows = [
         row
