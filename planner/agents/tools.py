@@ -1,7 +1,6 @@
 """The tools: questions about a project, with answers in the published contract. None starts Spark or writes."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -142,11 +141,8 @@ class Tools:
             "audits": [dump_row(audit_history_row(row)) for row in page_rows(rows, limit, offset)],
         }
 
-    @contextmanager
-    def _open_workspace(self) -> Iterator[Workspace]:
-        work = Workspace(self.settings, "metadata", datetime.now(UTC), ignore_event, only_looks=True)
-        with closing(work):
-            yield work
+    def _open_workspace(self) -> closing[Workspace]:
+        return closing(Workspace(self.settings, "metadata", datetime.now(UTC), ignore_event, only_looks=True))
 
 
 def _select_models(work: Workspace, selector: str) -> frozenset[str]:
