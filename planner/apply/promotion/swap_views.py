@@ -262,9 +262,7 @@ class _ViewSwap:
         values = dates(None, datetime.now(UTC))
         statements = stage_statements(view.statements, EVALUATING, view.name, values, {}, {})
         if statements:
-            self._attempt_step(
-                view, lambda: _run_in_session(self.engine, statements), lambda _: view.name in self._refused
-            )
+            self._attempt_step(view, lambda: _run_in_session(self.engine, statements), self._was_refused)
 
     def _drop_view(self, view: View) -> None:
         self.store.leases.check(self.lease)
@@ -293,6 +291,9 @@ class _ViewSwap:
                 return
             self._refused.add(view.name)
         raise error
+
+    def _was_refused(self, view: View) -> bool:
+        return view.name in self._refused
 
     def _has_no_table(self, view: View) -> bool:
         """Return True if the view's table is gone: nothing can show it, and the next plan builds it again."""

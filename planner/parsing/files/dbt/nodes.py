@@ -44,7 +44,7 @@ class DbtQuestion(DbtPart):
         return json.dumps([self.kind, self.subject, self.by])
 
 
-class DbtTable(DbtPart):
+class DbtRelation(DbtPart):
     """A part that has a table; `relation` is the table's name as dbt writes it."""
 
     relation: str
@@ -55,7 +55,7 @@ class DbtTable(DbtPart):
         return table_name(self.relation)
 
 
-class DbtNode(DbtTable):
+class DbtNode(DbtRelation):
     """A model, seed, snapshot or test.
 
     `relation` is the name of its table as dbt writes it. `text` is the query of a table's first run, `later` that of an
@@ -106,7 +106,7 @@ class DbtNode(DbtTable):
         return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
 
-class DbtSource(DbtTable):
+class DbtSource(DbtRelation):
     """A table that dbt reads and does not build."""
 
     id: str
@@ -138,7 +138,7 @@ class DbtExposure(DbtPart):
     depends_on: tuple[str, ...]
 
 
-class DbtFixture(DbtTable):
+class DbtFixture(DbtRelation):
     """Rows of a unit test, or the SELECT that returns them; `relation` is '' for the expected ones."""
 
     relation: str = ""
