@@ -148,8 +148,10 @@ class TooCostly(Refused):
 class AuditFailed(Refused):
     """A blocking audit found rows; `model` is '' for a standalone audit."""
 
-    def __init__(self, message: str, *, place: Located | None = None, audit: str = "", model: str = "") -> None:
-        super().__init__(message, place=place)
+    def __init__(
+        self, message: str, *, place: Located | None = None, hint: str = "", audit: str = "", model: str = ""
+    ) -> None:
+        super().__init__(message, place=place, hint=hint)
         self.audit = audit
         self.model = model
 

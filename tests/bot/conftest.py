@@ -222,7 +222,7 @@ def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = "i
         wait = min(1.3 * wait, 0.1)  # who asks often takes the time of what it waits for
 
 
-def stored_guids(inbox: Inbox) -> frozenset[str]:
+def read_guids(inbox: Inbox) -> frozenset[str]:
     with inbox.database.reading() as connection:
         return frozenset(connection.execute(sa.select(DELIVERIES.c.guid)).scalars())
 
