@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -186,17 +186,6 @@ class Catalog:
     def unused_columns(self) -> tuple[UnusedColumn, ...] | None:
         """The columns that nothing needs; None where a model cannot be opened: it may read any column."""
         return self._find_unused()
-
-    @cached_property
-    def unused_names(self) -> frozenset[tuple[str, str]]:
-        return frozenset((column.model, column.column) for column in self.unused_columns or ())
-
-    @property
-    def unused_by_model(self) -> Sequence[tuple[str, Sequence[UnusedColumn]]]:
-        groups: dict[str, list[UnusedColumn]] = {}
-        for column in self.unused_columns or ():
-            groups.setdefault(column.model, []).append(column)
-        return sorted(groups.items())
 
     @property
     def outside_tables(self) -> tuple[str, ...]:

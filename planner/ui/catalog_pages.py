@@ -119,6 +119,7 @@ class CatalogPages:
             "model": model,
             "drawn": draw_neighbourhood(self.catalog.models, name),
             "strip": draw_strip(model, self.catalog.made_at),
+            "unused": self._names_of_unused,
             "versions": activity.versions,
             "audits": activity.audits,
             "plans": activity.plans,
@@ -152,3 +153,7 @@ class CatalogPages:
     @cached_property
     def model_names(self) -> tuple[str, ...]:
         return tuple(sorted(self.catalog.models))[:CHOICES_MAX]
+
+    @cached_property
+    def _names_of_unused(self) -> frozenset[tuple[str, str]]:
+        return frozenset((column.model, column.column) for column in self.catalog.unused_columns or ())
