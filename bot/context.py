@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -186,10 +186,8 @@ class BotContext:
             f"{subject} would leave no `{path}`, and without it there is no project.", "ProjectError", hint=hint
         )
 
-    @contextmanager
-    def project(self, checkout: Checkout, commit: str) -> Iterator[Path]:
-        with checkout.files(commit, checkout.project) as project:
-            yield project
+    def project(self, checkout: Checkout, commit: str) -> AbstractContextManager[Path]:
+        return checkout.files(commit, checkout.project)
 
     @contextmanager
     def gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:

@@ -232,7 +232,7 @@ class GitHubRepository:
         return self._list_pulls("pulls?direction=desc&per_page=100&sort=updated&state=open")
 
     def _list_pulls(self, path: str, pages: int = MOST_PAGES) -> tuple[Pull, ...]:
-        pulls = self._calls.poll(path, _parse_pulls, pages)
+        pulls = self._calls.poll(path, lambda pulls: tuple(map(_parse_pull, pulls)), pages)
         for pull in pulls[:1]:
             self._check_identity(pull.repository_id)
         return pulls
@@ -316,10 +316,6 @@ def _parse_reviews(value: Any) -> tuple[Review, ...]:
 
 def _utc_text(text: str) -> str:
     return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC).isoformat()
-
-
-def _parse_pulls(value: Any) -> tuple[Pull, ...]:
-    return tuple(_parse_pull(pull) for pull in value)
 
 
 def _parse_pull(value: Mapping[str, Any]) -> Pull:

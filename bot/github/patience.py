@@ -23,9 +23,8 @@ LONGEST_PAUSE = 3700.0  # GitHub counts by the hour; what asks for more is a clo
 class Pause:
     """One installation's silence: while it lasts, every call of that installation waits."""
 
-    def __init__(self, longest: float = LONGEST_WAIT) -> None:
+    def __init__(self) -> None:
         self._until = 0.0
-        self._longest = longest
         self._lock = threading.Lock()
 
     def ask(self, seconds: float) -> None:
@@ -41,7 +40,7 @@ class Pause:
     def wait(self) -> None:
         """Wait out a short pause; ForgePaused for a long one."""
         pause_seconds = self.remaining_seconds
-        if pause_seconds > self._longest:
+        if pause_seconds > LONGEST_WAIT:
             raise ForgePaused(pause_seconds)
         if pause_seconds:
             threading.Event().wait(pause_seconds)

@@ -145,10 +145,6 @@ class Deliveries:
         with self._database.reading() as connection:
             return tuple(News(row.id, row.kind, row.head) for row in connection.execute(query))
 
-    def guids(self) -> frozenset[str]:
-        with self._database.reading() as connection:
-            return frozenset(connection.execute(sa.select(DELIVERIES.c.guid)).scalars())
-
     def forget_old(self, days: float) -> None:
         """Delete deliveries and runs older than that, because GitHub sends none again after three days.
 

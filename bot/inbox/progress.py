@@ -43,19 +43,16 @@ class ProgressStore:
 class Recorder:
     """Notes one run's progress while its lines come; a database that does not answer stops no run."""
 
-    def __init__(
-        self, store: ProgressStore, repository: str, number: int, progress: RunProgress, *, seconds: float = PUT_SECONDS
-    ) -> None:
+    def __init__(self, store: ProgressStore, repository: str, number: int, progress: RunProgress) -> None:
         self._put: Callable[[RunProgress], None] = lambda noted_progress: store.put(repository, number, noted_progress)
         self._progress = progress
-        self._seconds = seconds
         self._noted = 0.0
         self.note()
 
     def record_line(self, line: Line) -> None:
         old_progress, self._progress = self._progress, apply_line(self._progress, line)
         is_new_stage = (old_progress.stage, old_progress.ended) != (self._progress.stage, self._progress.ended)
-        if self._progress is not old_progress and (is_new_stage or time.monotonic() - self._noted > self._seconds):
+        if self._progress is not old_progress and (is_new_stage or time.monotonic() - self._noted > PUT_SECONDS):
             self.note()
 
     def end(self) -> None:

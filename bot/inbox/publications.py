@@ -10,10 +10,10 @@ from mergeplan.bot.inbox.database import InboxDatabase
 from mergeplan.bot.inbox.tables import PUBLICATIONS, READS
 from mergeplan.bot.readers.publication import Publication, TableReader
 from mergeplan.planner.state.database import put_rows
+from mergeplan.planner.state.transaction import split_chunks
 
 _HEAD = TypeAdapter(Publication)
 _READERS = TypeAdapter(tuple[TableReader, ...])
-TABLES_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ class Publications:
     def find_reads(self, tables: Iterable[str], but: str) -> tuple[ProjectReads, ...]:
         names, readers = sorted(set(tables)), dict[str, dict[str, tuple[TableReader, ...]]]()
         with self._database.reading() as connection:
-            for start in range(0, len(names), TABLES_AT_ONCE):
-                chunk = names[start : start + TABLES_AT_ONCE]
+            for chunk in split_chunks(names):
                 query = sa.select(READS).where(READS.c.table_name.in_(chunk), READS.c.repository != but)
                 for row in connection.execute(query.order_by(READS.c.repository, READS.c.table_name)):
                     readers.setdefault(row.repository, {})[row.table_name] = _READERS.validate_json(row.data)

@@ -23,25 +23,19 @@ P = ParamSpec("P")
 OVER = (PullState.CLOSED.value, PullState.PROMOTED.value)
 
 
-class _Lock:
-    """A lock that is forgotten when no thread has it: there are as many pull requests as there ever were."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-
 class Pulls:
     def __init__(self, database: InboxDatabase) -> None:
         self._database = database
-        self._alone: WeakValueDictionary[tuple[str, int], _Lock] = WeakValueDictionary()
+        # A lock is forgotten when no thread has it: there are as many pull requests as there ever were.
+        self._alone: WeakValueDictionary[tuple[str, int], threading.Lock] = WeakValueDictionary()
         self._guard = threading.Lock()
 
     @contextmanager
     def alone(self, repository: str, number: int) -> Iterator[None]:
         """Hold a lock to write a pull request to GitHub: one thread at a time, of all services on this database."""
         with self._guard:
-            lock = self._alone.setdefault((repository, number), _Lock())
-        with lock.lock, self._database.alone(f"{repository}#{number}"):
+            lock = self._alone.setdefault((repository, number), threading.Lock())
+        with lock, self._database.alone(f"{repository}#{number}"):
             yield
 
     def get(self, repository: str, number: int) -> PullRecord:
@@ -50,21 +44,15 @@ class Pulls:
             return read_pull(connection, repository, number) or PullRecord(repository, number)
 
     def all(self, repository: str) -> tuple[PullRecord, ...]:
-        query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number)
-        with self._database.reading() as connection:
-            return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
+        return self._load(_select_data(repository).order_by(PULLS.c.number))
 
     def list_current(self, repository: str, also: Sequence[int] = ()) -> tuple[PullRecord, ...]:
         """Return the records that are neither closed nor promoted, and those with the other numbers."""
         is_listed = sa.or_(PULLS.c.state.not_in(OVER), PULLS.c.number.in_(also))
-        query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository, is_listed).order_by(PULLS.c.number)
-        with self._database.reading() as connection:
-            return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
+        return self._load(_select_data(repository).where(is_listed).order_by(PULLS.c.number))
 
     def last_promoted(self, repository: str, most: int) -> tuple[PullRecord, ...]:
-        query = _select_promoted(PULLS.c.data, repository).limit(most)
-        with self._database.reading() as connection:
-            return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
+        return self._load(_select_promoted(PULLS.c.data, repository).limit(most))
 
     def list_numbers(self, repository: str, most_promoted: int) -> tuple[int, ...]:
         """Return the numbers of those that are neither closed nor promoted, and of the promoted ones the newest."""
@@ -74,15 +62,11 @@ class Pulls:
             return tuple(sorted([*connection.execute(current).scalars(), *promoted]))
 
     def newest(self, repository: str, most: int) -> tuple[PullRecord, ...]:
-        query = sa.select(PULLS.c.data).where(PULLS.c.repository == repository).order_by(PULLS.c.number.desc())
-        with self._database.reading() as connection:
-            return tuple(_PULL.validate_json(row.data) for row in connection.execute(query.limit(most)))
+        return self._load(_select_data(repository).order_by(PULLS.c.number.desc()).limit(most))
 
     def filter_by_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
-        conditions = (PULLS.c.repository == repository, PULLS.c.state.in_([state.value for state in states]))
-        with self._database.reading() as connection:
-            rows = connection.execute(sa.select(PULLS.c.data).where(*conditions).order_by(PULLS.c.number))
-            return tuple(_PULL.validate_json(row.data) for row in rows)
+        is_filtered = PULLS.c.state.in_([state.value for state in states])
+        return self._load(_select_data(repository).where(is_filtered).order_by(PULLS.c.number))
 
     def update(
         self,
@@ -98,6 +82,14 @@ class Pulls:
             record = transition(record, *args, **kwargs)
             put_pull(connection, record)
             return record
+
+    def _load(self, query: sa.Select[Any]) -> tuple[PullRecord, ...]:
+        with self._database.reading() as connection:
+            return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
+
+
+def _select_data(repository: str) -> sa.Select[Any]:
+    return sa.select(PULLS.c.data).where(PULLS.c.repository == repository)
 
 
 def _select_promoted(column: sa.Column[Any], repository: str) -> sa.Select[Any]:

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 import structlog
 
-from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.context import BotContext, Later, ShuttingDown, Superseded
 from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused, NameReused, OwnerUnavailable
 from mergeplan.bot.forge.port import RepositoryGateway
@@ -361,7 +360,7 @@ class Worker:
         prod = inbox.prods.get(name)
         if _prod_is_behind(gateway, prod) or sweep_is_due(prod, self.context.settings.janitor_hours, time.time()):
             inbox.queue.wake(name, 0)
-        if any(_branch_is_behind(gateway, record) for record in prod.branches):
+        if any(_is_moved(gateway, one.branch, one.commit, is_moved_if_gone=False) for one in prod.branches):
             inbox.queue.wake(name, BRANCHES)
         opened, closed = gateway.open_pulls(), gateway.list_closed_pulls(30)
         records = inbox.pulls.list_current(name, [pull.number for pull in closed])
@@ -390,20 +389,15 @@ def _is_past(updated_at: str) -> bool:
 def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
     if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or 0 < prod.again_at <= time.time():
         return True
-    try:
-        return gateway.branch_head(prod.branch or gateway.default_branch) != prod.commit
-    except ForgeFailed as error:
-        if error.status == 404:
-            return True
-        raise
+    return _is_moved(gateway, prod.branch or gateway.default_branch, prod.commit, is_moved_if_gone=True)
 
 
-def _branch_is_behind(gateway: RepositoryGateway, record: BranchRecord) -> bool:
+def _is_moved(gateway: RepositoryGateway, branch: str, commit: str, *, is_moved_if_gone: bool) -> bool:
     try:
-        return gateway.branch_head(record.branch) != record.commit
+        return gateway.branch_head(branch) != commit
     except ForgeFailed as error:
         if error.status == 404:
-            return False
+            return is_moved_if_gone
         raise
 
 

@@ -1,7 +1,6 @@
 """The checks before an agent applies a plan: whose tables it writes, and how many."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mergeplan.planner.api.context import ApiContext
@@ -13,6 +12,7 @@ from mergeplan.planner.errors import Refused, RequestError
 from mergeplan.planner.session.use_cases.plan import rebuild_plan
 from mergeplan.planner.session.use_cases.planning import load_request
 from mergeplan.planner.snapshot.environment import PROD
+from mergeplan.planner.wording import first_names
 
 PLAN_ID = re.compile(r"[0-9a-f]{1,64}")
 SHOWN = 5  # names in a sentence
@@ -57,8 +57,8 @@ def check_plan(context: ApiContext, plan_id: str, most: int) -> Applicable:
     if view.empty:
         raise Conflict("The plan has nothing to apply.")
     computed = [model for model in view.models if model.intervals]
-    if names := [model.name for model in computed if model.table in shown_by_prod]:
-        message = f"The plan computes tables that prod shows: {_format_names(names)}."
+    if names := [f"`{model.name}`" for model in computed if model.table in shown_by_prod]:
+        message = f"The plan computes tables that prod shows: {first_names(names, SHOWN)}."
         raise Refused(f"{message} {TO_PROD}", hint="`mergeplan run` computes what is due in prod.")
     if len(computed) > most:
         message = f"The plan computes {len(computed)} tables, and an agent may compute {most} at most."
@@ -81,8 +81,3 @@ def _find_plan_view(context: ApiContext, plan_id: str) -> PlanView:
     raise Refused(
         f"The tables that `{plan_id}` computes are not known without Spark.", hint="Make the plan with `make_plan`."
     )
-
-
-def _format_names(names: Sequence[str]) -> str:
-    remainder = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(f"`{name}`" for name in names[:SHOWN]) + remainder

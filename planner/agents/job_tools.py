@@ -23,7 +23,7 @@ from mergeplan.planner.api.jobs.requests import (
 )
 from mergeplan.planner.api.jobs.results import read_results
 from mergeplan.planner.api.jobs.store import JobRequest
-from mergeplan.planner.api.routes.environments import check_exists
+from mergeplan.planner.api.routes.environments import check_environment
 from mergeplan.planner.api.routes.jobs import cancel_record, find_job, row_of
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.session.settings import SessionSettings
@@ -88,7 +88,7 @@ class JobTools:
         """Start a job that runs the audits of an environment's models on what its tables hold. No rows are shown."""
         body = _parse_body(AuditBody, environment=environment, select=select, start=start or None, end=end or None)
         check_dates(body.start, body.end)
-        self._check_environment(body.environment)
+        check_environment(self.jobs.context(), body.environment)
         return self._submit_job(self._job_requests(caller).audit(body))
 
     def run_tests(self, caller: Principal, names: tuple[str, ...] = ()) -> Json:
@@ -105,13 +105,13 @@ class JobTools:
         if detail not in DIFF_DETAILS:
             raise RequestError(f"`{detail[:50]}` is no detail.", hint="It is `counts` or `sample`.")
         body = _parse_body(DataDiffBody, environment=environment, models=models, detail=detail)
-        self._check_environment(body.environment)
+        check_environment(self.jobs.context(), body.environment)
         return self._submit_job(self._job_requests(caller).data_diff(body))
 
     def physical_plan(self, caller: Principal, environment: str) -> Json:
         """Start a job that compares Spark's physical plans of an environment's edited queries with prod's."""
         body = _parse_body(PhysicalPlanBody, environment=environment)
-        self._check_environment(body.environment)
+        check_environment(self.jobs.context(), body.environment)
         return self._submit_job(self._job_requests(caller).physical_plan(body))
 
     def job(self, caller: Principal, job_id: str, wait: int = 0, limit: int = 50, offset: int = 0) -> Json:
@@ -163,10 +163,6 @@ class JobTools:
     def _submit_job(self, request: JobRequest) -> Json:
         record: JobRecord = self.jobs.context().submit(request)
         return dump_row(row_of(record))
-
-    def _check_environment(self, name: str) -> None:
-        with self.jobs.context().reader.open_state() as work:
-            check_exists(work, name)
 
 
 def _parse_body(kind: type[B], **values: object) -> B:

@@ -1,7 +1,6 @@
 """The tools: questions about a project, with answers in the published contract. None starts Spark or writes."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +15,7 @@ from mergeplan.planner.contract.from_plan import diff_row, plan_view
 from mergeplan.planner.contract.from_tables import lineage_result
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import graph_of
-from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.project.lineage import lineage_of
 from mergeplan.planner.session.settings import SessionSettings
@@ -25,7 +24,7 @@ from mergeplan.planner.session.use_cases.audits import audit_history
 from mergeplan.planner.session.use_cases.catalog import make_catalog
 from mergeplan.planner.session.use_cases.diff import find_impact, plan_difference
 from mergeplan.planner.session.use_cases.environments import plan_rollback
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.session.use_cases.lint import lint_project
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
@@ -142,19 +141,15 @@ class Tools:
             "audits": [dump_row(audit_history_row(row)) for row in page_rows(rows, limit, offset)],
         }
 
-    @contextmanager
-    def _open_workspace(self) -> Iterator[Workspace]:
-        work = Workspace(self.settings, "metadata", datetime.now(UTC), ignore_event, only_looks=True)
-        with closing(work):
-            yield work
+    def _open_workspace(self) -> closing[Workspace]:
+        return closing(Workspace(self.settings, "metadata", datetime.now(UTC), ignore_event, only_looks=True))
 
 
 def _select_models(work: Workspace, selector: str) -> frozenset[str]:
     graph = graph_of(work.project.models)
     if not selector:
         return frozenset(graph.order)
-    named = strip_default_catalog(selector, work.project.catalogs.default)
-    return select(graph, [named], git_change_finder(work.project))
+    return select_by_request(work.project, [selector], graph)
 
 
 def _model_name(work: Workspace, name: str) -> str:

@@ -194,10 +194,8 @@ class CatalogReader:
             if is_locked:
                 self._lock.release()
 
-    @contextmanager
-    def _open_workspace(self) -> Iterator[Workspace]:
-        with closing(Workspace(self.settings, "metadata", self._clock(), ignore_event, only_looks=True)) as work:
-            yield work
+    def _open_workspace(self) -> closing[Workspace]:
+        return closing(Workspace(self.settings, "metadata", self._clock(), ignore_event, only_looks=True))
 
     def _read_first(self, reading: _Reading, patience: float) -> CatalogSnapshot:
         """Return the first catalog, made in a thread; raise StillReading with the progress after `patience` seconds."""

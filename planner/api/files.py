@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from mergeplan.planner.api.problems import Conflict, NotFound
@@ -35,10 +36,9 @@ class FileText:
 
 
 def list_files(root: Path) -> Iterator[str]:
-    """Yield the paths that may be read, sorted folder by folder; at most MOST of them."""
+    """Return the paths that may be read, sorted folder by folder; at most MOST of them."""
     paths = (str(path) for path in _walk_files(root, PurePosixPath()) if is_open(path))
-    for _, path in zip(range(MOST), paths, strict=False):
-        yield path
+    return islice(paths, MOST)
 
 
 def read_file(root: Path, path: str) -> FileText:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 
 import sqlglot
 from sqlglot import exp
@@ -136,12 +137,7 @@ def lint_models(linted: LintedProject, only: AbstractSet[str] | None = None) -> 
 
 
 def sort_violations(violations: Iterable[Violation]) -> tuple[Violation, ...]:
-    return tuple(
-        sorted(
-            violations,
-            key=lambda violation: (violation.place.path, violation.place.line, violation.place.column, violation.rule),
-        )
-    )
+    return tuple(sorted(violations, key=attrgetter("place.path", "place.line", "place.column", "rule")))
 
 
 def _run_custom_rules(linted_project: LintedProject, only: Collection[str] | None) -> Iterator[Violation]:

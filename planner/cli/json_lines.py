@@ -9,18 +9,11 @@ from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.contract.base import Names, Spans
 from mergeplan.planner.contract.from_errors import error_line
-from mergeplan.planner.contract.from_events import (
-    audit_found,
-    backfill_of,
-    event_line,
-    lint_line,
-    promotion_of,
-    test_line,
-)
+from mergeplan.planner.contract.from_events import audit_found, event_line, lint_line, promotion_row, test_line
 from mergeplan.planner.contract.from_plan import final_plan_view, format_span, plan_view
 from mergeplan.planner.contract.lines import AuditLine, AuditRow, PlanLine, StageLine, WarningLine
 from mergeplan.planner.contract.plan import PlanView
-from mergeplan.planner.contract.result import ResultLine, TestCounts
+from mergeplan.planner.contract.result import BackfillCounts, ResultLine, TestCounts
 from mergeplan.planner.contract.wire import Line, serialize_line
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.plan.build import Plan
@@ -106,8 +99,10 @@ class JsonLines:
         if self._plan is not None:
             gathered |= {"plan": self._plan, "tests": self._tests, "audits": tuple(self._audits)}
         if outcome is not None:
-            promotion = promotion_of(outcome)
-            filled = backfill_of(outcome).model_copy(update={"seconds": round(self._seconds, 3)})
+            promoted = outcome.promoted
+            promotion = promotion_row(promoted, outcome.promotion_jobs, outcome.filled) if promoted else None
+            rows, batches = outcome.filled.rows, outcome.filled.batches
+            filled = BackfillCounts(rows=rows, batches=batches, seconds=round(self._seconds, 3))
             gathered |= {"applied": promotion is not None, "promotion": promotion, "backfill": filled}
         verb_fields = {name: getattr(result, name) for name in result.model_fields_set}
         print_line(result.model_copy(update=gathered | verb_fields))

@@ -43,11 +43,13 @@ def _one_folder(context: click.Context, option: click.Parameter, paths: tuple[Pa
 
 
 def settings(root: Path, gateway: str | None) -> SessionSettings:
-    """Return the settings of a project from the environment.
+    """Return the settings of a project from the environment; raise RequestError if its folder is none.
 
     Values that may hold a password are removed from there, because project code runs as the same user. `-` means a
     line of standard input, in the order of these names.
     """
+    if not root.is_dir():
+        raise RequestError(f"There is no folder `{root}`.")
     options = settings_of(os.environ, root, gateway)
     if options.state_url or options.openlineage_key:
         hide_process()  # project code of another run may run as the same user
@@ -73,8 +75,6 @@ def open_workspace(
     and reports it. `cli.main.run` may pass the function that opens Spark. SIGINT and SIGTERM end what Spark is doing,
     and with it the verb. SIGUSR1 does so too, except for work that a Spark Connect server continues.
     """
-    if not root.is_dir():
-        raise RequestError(f"There is no folder `{root}`.")
     context = click.get_current_context()
     workspace_settings, open_engine = settings(root, gateway), context.obj
     if open_engine is not None:

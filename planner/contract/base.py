@@ -25,6 +25,7 @@ class Data(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="ignore",
+        from_attributes=True,
         serialize_by_alias=True,
         validate_by_name=True,
         validate_by_alias=True,
@@ -34,11 +35,8 @@ class Data(BaseModel):
     )
 
 
-def _is_absent(value: object) -> bool:
-    return value is None
-
-
-Maybe = Annotated[T | None, Field(exclude_if=_is_absent)]  # None: the key does not apply, and is left out
+# None: the key does not apply, and is left out.
+Maybe = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
 
 
 def _check_version(version: int) -> int:

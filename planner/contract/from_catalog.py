@@ -22,10 +22,7 @@ def catalog_view(catalog: Catalog) -> rows.CatalogView:
         made_at=catalog.made_at.isoformat(),
         default_catalog=catalog.default_catalog,
         models=tuple(model_row(model) for model in catalog.models.values()),
-        exposures=tuple(
-            rows.CatalogExposureRow(name=e.name, type=e.type, owner=e.owner, url=e.url, models=e.models)
-            for e in catalog.exposures
-        ),
+        exposures=tuple(map(rows.CatalogExposureRow.model_validate, catalog.exposures)),
         unused_columns=None if unused is None else unused_rows(unused),
         unopened=tuple(
             rows.UnopenedRow(path=o.place.path, line=o.place.line, reason=o.reason, models=o.models)

@@ -1,7 +1,9 @@
 """Conversion of events of an apply, and of results of checks, to the contract's lines."""
 
+from collections.abc import Callable, Mapping
+
 from mergeplan.planner.apply import events
-from mergeplan.planner.apply.outcome import Outcome
+from mergeplan.planner.apply.backfill.work import Filled
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
@@ -14,42 +16,37 @@ from mergeplan.planner.contract.wire import Line
 from mergeplan.planner.engine.protocol import Rows
 from mergeplan.planner.errors import Located
 
+# Events whose lines have the same fields.
+SAME_FIELDS: Mapping[type[events.Event], Callable[[events.Event], Line]] = {
+    events.TableCreated: lines.TableLine.model_validate,
+    events.ClaimRefuted: lines.RefutedLine.model_validate,
+    events.RestatedThemselves: lines.RestatingLine.model_validate,
+    events.EnvironmentTouched: lines.TouchedLine.model_validate,
+    events.ModelFailed: lines.FailedLine.model_validate,
+    events.ModelSkipped: lines.SkippedLine.model_validate,
+    events.TableDropped: lines.DroppedLine.model_validate,
+    events.PromotionFound: lines.RecoveredLine.model_validate,
+    events.PromotionUndone: lines.UndoneLine.model_validate,
+}
+
 
 def event_line(event: events.Event) -> Line | None:
     """Return the line of an event; None if it has none, or if it lacks the place, as an audit's."""
+    if validate := SAME_FIELDS.get(type(event)):
+        return validate(event)
     match event:
         case events.StageStarted(stage, total, ui):
             return lines.StageLine(name=str(stage), total=total, spark_ui=ui)
         case events.BatchDone():
             return batch_line(event)
-        case events.TableCreated(model, table):
-            return lines.TableLine(model=model, table=table)
         case events.ViewSwapped(view, table):
             return lines.ViewLine(name=view, table=table)
         case events.ViewDropped(view):
             return lines.ViewLine(name=view)
         case events.Compared(reader, model, columns, spared):
             return lines.ComparedLine(reader=reader, model=model, columns=tuple(columns), skipped=spared)
-        case events.ClaimRefuted(model, reason):
-            return lines.RefutedLine(model=model, reason=reason)
-        case events.RestatedThemselves(models):
-            return lines.RestatingLine(models=models)
-        case events.EnvironmentTouched(environment, shared, outdated):
-            return lines.TouchedLine(environment=environment, shared=shared, outdated=outdated)
-        case events.ModelFailed(model, message):
-            return lines.FailedLine(model=model, message=message)
-        case events.ModelSkipped(model, because):
-            return lines.SkippedLine(model=model, because=because)
         case events.ModelLate(model, signals, late):
             return lines.LateLine(model=model, signals=signals, intervals=format_spans(late))
-        case events.TableDropped(table):
-            return lines.DroppedLine(table=table)
-        case _:
-            return _promotion_line(event)
-
-
-def _promotion_line(event: events.Event) -> Line | None:
-    match event:
         case events.TableAwaited(model, table, holder):
             return lines.WaitingLine(model=model, table=table, holder=holder)
         case events.BatchAwaited(model, interval):
@@ -58,12 +55,8 @@ def _promotion_line(event: events.Event) -> Line | None:
             return lines.RepeatedLine(model=model, interval=format_span(interval))
         case events.EnvironmentAwaited(environment, holder):
             return lines.WaitingLine(environment=environment, holder=holder)
-        case events.PromotionFound(environment, revision):
-            return lines.RecoveredLine(environment=environment, revision=revision)
         case events.PromotionPending(environment, revision, views, holder):
             return lines.PendingLine(environment=environment, revision=revision, views=views, holder=holder or None)
-        case events.PromotionUndone(environment, message):
-            return lines.UndoneLine(environment=environment, message=message)
         case _:
             return None
 
@@ -120,24 +113,13 @@ def test_line(result: TestResult) -> lines.TestLine:
     )
 
 
-def promotion_of(outcome: Outcome) -> PromotionRow | None:
-    done = outcome.promoted
-    if done is None:
-        return None
+def promotion_row(promoted: events.Promoted, jobs: int | None = None, filled: Filled | None = None) -> PromotionRow:
     return PromotionRow(
-        views=view_counts(done),
-        revision=done.revision,
-        spark_jobs=outcome.promotion_jobs,
-        backfill=backfill_of(outcome),
+        views=ViewCounts.model_validate(promoted),
+        revision=promoted.revision,
+        spark_jobs=jobs,
+        backfill=BackfillCounts.model_validate(filled) if filled else None,
     )
-
-
-def view_counts(event: events.Promoted) -> ViewCounts:
-    return ViewCounts(added=event.added, swapped=event.swapped, dropped=event.dropped, unchanged=event.unchanged)
-
-
-def backfill_of(outcome: Outcome) -> BackfillCounts:
-    return BackfillCounts(rows=outcome.filled.rows, batches=outcome.filled.batches)
 
 
 def build_sample(rows: Rows) -> Sample:

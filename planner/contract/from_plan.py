@@ -1,7 +1,7 @@
 """Conversion of a plan to the contract's objects."""
 
 from collections.abc import Mapping
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 from mergeplan.planner.contract import plan as rows
 from mergeplan.planner.contract.base import Span, Spans
@@ -12,9 +12,7 @@ from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.category.override import end_of
 from mergeplan.planner.plan.change import Blocker, Change, Override
 from mergeplan.planner.plan.costs import Estimate
-from mergeplan.planner.plan.exposures import ExposureHit
 from mergeplan.planner.plan.refused import RefusedFile
-from mergeplan.planner.plan.restatement import Restatement
 
 
 def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> rows.PlanView:
@@ -26,16 +24,15 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> rows.PlanView:
         virtual=plan.is_virtual,
         empty=plan.is_empty,
         models=tuple(_model_change(plan, change, estimates.get(change.name, Estimate())) for change in plan.changes),
-        exposures=tuple(map(_exposure_row, plan.exposures)),
+        exposures=tuple(
+            rows.ExposureRow.model_validate(replace(hit.exposure, models=hit.models)) for hit in plan.exposures
+        ),
         views=rows.ViewNames(
             added=tuple(view.name for view in plan.views.added),
             swapped=tuple(view.name for view in plan.views.swapped),
             dropped=tuple(view.name for view in plan.views.dropped),
         ),
-        comparisons=tuple(
-            rows.TableComparison(reader=comparison.reader, model=comparison.model, columns=tuple(comparison.columns))
-            for comparison in plan.comparisons
-        ),
+        comparisons=tuple(map(rows.TableComparison.model_validate, plan.comparisons)),
         blockers=tuple(map(_build_remark, plan.blockers)),
         warnings=tuple(map(_build_remark, plan.warnings)),
         overrides=tuple(map(_override_row, plan.overrides)),
@@ -48,7 +45,12 @@ def plan_view(plan: Plan, estimates: Mapping[str, Estimate]) -> rows.PlanView:
             for name, read in plan.unopened.left_out.items()
         ),
         not_selected=plan.not_selected,
-        restatement=_restatement_view(plan.restatement) if plan.restatement else None,
+        restatement=rows.RestatementView(
+            left_out=tuple(map(rows.LeftOutRow.model_validate, plan.restatement.left_out)),
+            environments=tuple(map(rows.TouchedEnvironment.model_validate, plan.restatement.touched)),
+        )
+        if plan.restatement
+        else None,
     )
 
 
@@ -134,13 +136,6 @@ def _model_change(plan: Plan, change: Change, estimate: Estimate) -> rows.ModelC
     )
 
 
-def _exposure_row(hit: ExposureHit) -> rows.ExposureRow:
-    exposure = hit.exposure
-    return rows.ExposureRow(
-        name=exposure.name, type=exposure.type, owner=exposure.owner, url=exposure.url, models=hit.models
-    )
-
-
 def _refusal_row(file: RefusedFile) -> rows.RefusedRow:
     path, line, _ = split_place(file.place)
     return rows.RefusedRow(models=file.models, path=path, line=line, message=file.sentence, deployed=file.stands)
@@ -163,21 +158,6 @@ def _column_changes(change: Change) -> rows.ColumnChanges:
         removed=tuple(sorted(columns.removed)),
         every=columns.every,
         lost_readers=change.lost_readers,
-    )
-
-
-def _restatement_view(restatement: Restatement) -> rows.RestatementView:
-    return rows.RestatementView(
-        left_out=tuple(rows.LeftOutRow(model=model.model, reason=model.reason) for model in restatement.left_out),
-        environments=tuple(environment_impact(*astuple(impact)) for impact in restatement.touched),
-    )
-
-
-def environment_impact(
-    environment: str, shared_models: tuple[str, ...], outdated_models: tuple[str, ...]
-) -> rows.TouchedEnvironment:
-    return rows.TouchedEnvironment(
-        environment=environment, shared=tuple(shared_models), outdated=tuple(outdated_models)
     )
 
 

@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 
 from mergeplan.planner.checks.diff.data_diff import ModelDiff
-from mergeplan.planner.checks.diff.table_diff import RowDiff, Samples, SchemaDiff, TableDiff
-from mergeplan.planner.checks.physical_diff import PhysicalDiff
+from mergeplan.planner.checks.diff.table_diff import RowDiff, Samples, TableDiff
 from mergeplan.planner.contract import tables
 from mergeplan.planner.contract.from_events import build_sample
 from mergeplan.planner.contract.from_plan import format_spans
-from mergeplan.planner.contract.physical import PhysicalChangeRow, PhysicalPlanRow
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.project.lineage import Lineage, Node
@@ -21,7 +19,7 @@ def table_difference(diff: TableDiff) -> tables.TableDifference:
         second=diff.names[1],
         same=diff.same,
         key=tuple(diff.key),
-        columns_differ=_schema_difference(diff.schema),
+        columns_differ=tables.SchemaDifference.model_validate(diff.schema),
         rows=None if diff.same_files else _row_counts(diff.rows),
         same_files=diff.same_files,
         columns=_column_differences(diff.rows),
@@ -32,10 +30,8 @@ def table_difference(diff: TableDiff) -> tables.TableDifference:
 def data_difference(diff: ModelDiff) -> tables.DataDifference:
     return tables.DataDifference(
         model=diff.model,
-        columns_differ=_schema_difference(diff.schema),
-        nullability=tuple(
-            tables.NullabilityRow(column=column.column, nullable=column.nullable) for column in diff.nullability
-        ),
+        columns_differ=tables.SchemaDifference.model_validate(diff.schema),
+        nullability=tuple(map(tables.NullabilityRow.model_validate, diff.nullability)),
         before=diff.counts[0] if diff.counts else None,
         after=diff.counts[1] if diff.counts else None,
         rows=_row_counts(diff.rows) if diff.rows else None,
@@ -48,26 +44,6 @@ def data_difference(diff: ModelDiff) -> tables.DataDifference:
         is_off=diff.is_off,
         same_files=diff.same_files,
         seconds=diff.seconds,
-    )
-
-
-def physical_plan_row(diff: PhysicalDiff) -> PhysicalPlanRow:
-    changes = (
-        PhysicalChangeRow(
-            cost=str(change.cost),
-            before=change.before,
-            after=change.after,
-            tables=change.tables,
-            columns=change.columns,
-        )
-        for change in diff.changes
-    )
-    return PhysicalPlanRow(model=diff.model, changes=tuple(changes), note=diff.note)
-
-
-def _schema_difference(diff: SchemaDiff) -> tables.SchemaDifference:
-    return tables.SchemaDifference(
-        added=diff.added, removed=diff.removed, retyped=diff.retyped, uncompared=diff.uncompared
     )
 
 

@@ -44,6 +44,14 @@ class DifferenceSamples(Data):
     only_second: Sample = describe(Sample(), "rows that only the second has")
 
 
+_SCHEMA = Field(
+    default=SchemaDifference(),
+    validation_alias="schema",
+    serialization_alias="schema",
+    description="`added`, `removed` (name, type) and `retyped` (name, old type, new type)",
+)
+
+
 class TableDifference(Data):
     """How two tables differ."""
 
@@ -52,12 +60,7 @@ class TableDifference(Data):
     second: str = Field(description="the second")
     same: bool = Field(description="the same columns and rows")
     key: Names = describe((), "the columns of the key; empty when whole rows were compared")
-    columns_differ: SchemaDifference = Field(
-        default=SchemaDifference(),
-        validation_alias="schema",
-        serialization_alias="schema",
-        description="`added`, `removed` (name, type) and `retyped` (name, old type, new type)",
-    )
+    columns_differ: SchemaDifference = _SCHEMA
     rows: RowCounts | None = describe(None, "how many rows are where; null with `same_files`: none was read")
     same_files: bool = describe(False, "made of the same files: what both have of columns holds the same rows")
     columns: tuple[ColumnDifference, ...] = describe((), "each compared column; none with `same_files`")
@@ -75,12 +78,7 @@ class DataDifference(Data):
     """What a change does to the rows of a model: its table in prod, and in the environment."""
 
     model: str = Field(description="the model")
-    columns_differ: SchemaDifference = Field(
-        default=SchemaDifference(),
-        validation_alias="schema",
-        serialization_alias="schema",
-        description="`added`, `removed` (name, type) and `retyped` (name, old type, new type)",
-    )
+    columns_differ: SchemaDifference = _SCHEMA
     nullability: tuple[NullabilityRow, ...] = describe((), "columns, by the audits `not_null`")
     before: int | None = describe(None, "rows in prod in the compared time, null when not counted")
     after: int | None = describe(None, "rows in the environment")

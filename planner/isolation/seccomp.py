@@ -154,14 +154,14 @@ def _argument_rules(network: Network, pid: int, signals_kept: bool) -> Iterator[
         [(RETURN, 0, 0, _error_value(errno.ENOSYS))],
     )  # its flags cannot be seen; clone(2) is used in its place
     yield "clone", _unless_bits(0, NEW_NAMESPACES)
-    yield "prlimit64", _allow_only(0, (0, pid))
+    yield "prlimit64", _allow_only((0, pid))
     yield "fcntl", _forbid_values(1, OWNERS)
     yield "ioctl", _forbid_values(1, TERMINAL)
     for name, place in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
         yield name, _unless_bits(place, FAST_OPEN)
     if not signals_kept and network is not Network.LISTED:  # Spark ends its own workers
-        yield "kill", _allow_only(0, (0, pid, -pid))
-        yield "tgkill", _allow_only(0, (pid,))
+        yield "kill", _allow_only((0, pid, -pid))
+        yield "tgkill", _allow_only((pid,))
     families = (AF_UNIX, AF_INET, AF_INET6) if network in TCP else (AF_UNIX,)
     yield "socket", _allow_streams(families)
     yield "socketpair", _allow_streams((AF_UNIX,))
@@ -173,9 +173,9 @@ def _argument_rules(network: Network, pid: int, signals_kept: bool) -> Iterator[
             yield name, [(RETURN, 0, 0, _error_value(errno.EPERM))]
 
 
-def _allow_only(place: int, values: tuple[int, ...]) -> list[Step]:
+def _allow_only(values: tuple[int, ...]) -> list[Step]:
     tests = [(JUMP_EQUAL, len(values) - at, 0, value & 0xFFFFFFFF) for at, value in enumerate(values)]
-    return [_load_argument(place), *tests, (RETURN, 0, 0, _error_value(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
+    return [_load_argument(0), *tests, (RETURN, 0, 0, _error_value(errno.EPERM)), (RETURN, 0, 0, ALLOW)]
 
 
 def _forbid_values(place: int, values: tuple[int, ...]) -> list[Step]:

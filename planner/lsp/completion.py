@@ -82,7 +82,8 @@ def complete_sql(view: ProjectView, path: str, text: str, offset: int) -> tuple[
         return tuple(_table_items(view, text, Span(offset - len(match[2]), offset)))
     if qualified := _QUALIFIED.search(preceding_text):
         return tuple(_column_items(view, path, text, span, qualified[1].lower()))
-    return (*_column_items(view, path, text, span, ""), *_function_items(span), *_keyword_items(span))
+    keyword_items = (Item(word, ItemKind.KEYWORD, span, "", 8) for word in dict.fromkeys(_KEYWORDS))
+    return (*_column_items(view, path, text, span, ""), *_function_items(span), *keyword_items)
 
 
 def signature_at(text: str, offset: int) -> tuple[str, int] | None:
@@ -190,10 +191,6 @@ def _function_items(span: Span) -> Iterator[Item]:
     for name in sorted(OPEN - OPERATORS):
         if name.isidentifier():
             yield Item(name, ItemKind.FUNCTION, span, signatures.get(name, "function"), 6)
-
-
-def _keyword_items(span: Span) -> Iterator[Item]:
-    yield from (Item(word, ItemKind.KEYWORD, span, "", 8) for word in dict.fromkeys(_KEYWORDS))
 
 
 @cache

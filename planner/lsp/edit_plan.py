@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mergeplan.planner.errors import MergeplanError, Place
-from mergeplan.planner.intervals import Timeline
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.remembered_state import ProdState
 from mergeplan.planner.model.graph import graph_of
@@ -84,9 +83,8 @@ def effect_text(effect: EditEffect) -> str:
     parts = [f"{effect.title}: {effect.change.reason}".strip().rstrip(":")]
     if effect.computed:
         cost = cost_text(list((effect.estimates or {}).values()))
-        time = sum(
-            (interval.end - interval.start for c in effect.computed for interval in _backfill_timeline(c)), timedelta()
-        )
+        timelines = (change.missing for change in effect.computed if change.kind.is_incremental)
+        time = sum((interval.end - interval.start for timeline in timelines for interval in timeline), timedelta())
         about = ", ".join(filter(None, (length_text(time), cost)))
         parts.append(f"computes {count_noun(len(effect.computed), 'table')}{f' ({about})' if about else ''}")
     else:
@@ -107,7 +105,3 @@ def length_text(time: timedelta) -> str:
     """Return the length in days, or in hours if it is shorter than a day; '' for none."""
     hours = math.ceil(time / timedelta(hours=1))
     return count_noun(round(hours / 24), "day") if hours >= 24 else count_noun(hours, "hour") if hours else ""
-
-
-def _backfill_timeline(change: Change) -> Timeline:
-    return change.missing if change.kind.is_incremental else ()

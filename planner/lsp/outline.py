@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
@@ -45,11 +46,11 @@ def list_symbols(view: ProjectView, path: str, text: str) -> tuple[Symbol, ...]:
     return tuple(found_symbols)
 
 
-def workspace_symbols(view: ProjectView, query: str, most: int = 200) -> Iterator[tuple[str, str, int]]:
+def workspace_symbols(view: ProjectView, query: str) -> Iterator[tuple[str, str, int]]:
     """Yield the models whose names contain the query: name, path, line."""
     lower_query = query.lower()
     matches = (model for name, model in view.project.models.items() if lower_query in name)
-    for model, _ in zip(matches, range(most), strict=False):
+    for model in islice(matches, 200):
         yield model.name, model.path, model.line
 
 

@@ -54,8 +54,7 @@ class Evaluator:
     def var(self, name: str, default: Any = None) -> Any:
         return self._variables.get(name.lower(), default)
 
-    def blueprint_var(self, name: str, default: Any = None) -> Any:
-        return self._variables.get(name.lower(), default)
+    blueprint_var = var
 
     def columns_to_types(self, table: Any) -> dict[str, exp.DataType]:
         """Return column -> type of a table; raise UnknownColumns if its columns are not known."""

@@ -166,8 +166,7 @@ class Context(ExecutionContext):
             raise ValueError(f"the name of the variable `{name}` is nowhere in the code; write it out")
         return self._variables.get(name.lower(), default)
 
-    def blueprint_var(self, name: str, default: Any = None) -> Any:
-        return self.var(name, default)
+    blueprint_var = var
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"`context.{name}` is not supported")

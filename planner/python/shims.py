@@ -93,28 +93,21 @@ def model(name: Any = "", **arguments: Any) -> Callable[[F], F]:
 
 def macro(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
     """`@macro()` the decorator of a function that SQL calls as `@name(...)`."""
-    if callable(name):
-        return macro()(name)
-
-    def decorate(function: F) -> F:
-        called = (name or function.__name__).lower()
-        REGISTRY.macros[called] = _make_decorated(called, function, {})
-        return function
-
-    return decorate
+    return _register_named(REGISTRY.macros, name)
 
 
 def signal(name: Any = "", *_args: Any, **_arguments: Any) -> Any:
     """`@signal()`, the decorator of a function that returns which intervals of a batch are ready."""
-    if callable(name):
-        return signal()(name)
+    return _register_named(REGISTRY.signals, name)
 
+
+def _register_named(registered: dict[str, Decorated], name: Any) -> Any:
     def decorate(function: F) -> F:
-        called = (name or function.__name__).lower()
-        REGISTRY.signals[called] = _make_decorated(called, function, {})
+        called = (function.__name__ if callable(name) else name or function.__name__).lower()
+        registered[called] = _make_decorated(called, function, {})
         return function
 
-    return decorate
+    return decorate(name) if callable(name) else decorate
 
 
 def to_datetime(value: Any = None, *_args: Any, **_more: Any) -> datetime:

@@ -26,11 +26,8 @@ def literal_type(text: str) -> str | None:
 
 
 def widest_decimal(types: Collection[str | None]) -> str | None:
-    pairs = [pair for type_ in types if (pair := _read_digits(type_))]
-    if len(pairs) < len(types) or not any(map(read_decimal, types)):
-        return None
-    digits, scale = reduce(_widen_digits, pairs)
-    return _write_decimal(digits, scale)
+    pairs = _read_digits(types)
+    return _write_decimal(*reduce(_widen_digits, pairs)) if pairs else None
 
 
 def decimal_sum(types: Collection[str | None]) -> str | None:
@@ -40,10 +37,8 @@ def decimal_sum(types: Collection[str | None]) -> str | None:
 
 
 def decimal_product(types: Collection[str | None]) -> str | None:
-    pairs = [pair for type_ in types if (pair := _read_digits(type_))]
-    if len(pairs) < len(types) or not any(map(read_decimal, types)):
-        return None
-    return _write_decimal(sum(digits for digits, _ in pairs) + 1, sum(scale for _, scale in pairs))
+    pairs = _read_digits(types)
+    return _write_decimal(sum(digits for digits, _ in pairs) + 1, sum(scale for _, scale in pairs)) if pairs else None
 
 
 def sum_of_decimals(type_: str | None) -> str | None:
@@ -56,8 +51,10 @@ def average_of_decimals(type_: str | None) -> str | None:
     return f"decimal({min(pair[0] + 4, _WIDEST)}, {min(pair[1] + 4, _WIDEST)})" if pair else None
 
 
-def _read_digits(type_: str | None) -> tuple[int, int] | None:
-    return read_decimal(type_) or _OF_WHOLE.get(type_ or "")
+def _read_digits(types: Collection[str | None]) -> list[tuple[int, int]]:
+    """Return the digits and the scale of each type; none unless all are numbers and one is a decimal."""
+    pairs = [pair for type_ in types if (pair := read_decimal(type_) or _OF_WHOLE.get(type_ or ""))]
+    return pairs if len(pairs) == len(types) and any(map(read_decimal, types)) else []
 
 
 def _widen_digits(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
-from mergeplan.planner.catalog.catalog import Catalog, CatalogModel, UnusedColumn
+from mergeplan.planner.catalog.catalog import Catalog, CatalogModel
 from mergeplan.planner.site.calendar_strip import draw_strip
 from mergeplan.planner.site.filters import page_filters
 from mergeplan.planner.site.html_templates import open_templates
@@ -57,7 +57,7 @@ class Site:
             "home": "index.html",
             "search_link": _search_link(""),
         }
-        return self._render_html("unused.html", **link, unused_by_model=self._unused_by_model)
+        return self._render_html("unused.html", **link)
 
     def _render_article(self, name: str) -> Markup:
         return Markup(self._render_html("one_model.html", **self._model_values(name), **self._anchor_links))  # noqa: S704
@@ -89,18 +89,11 @@ class Site:
     @property
     def _anchor_links(self) -> Mapping[str, Any]:
         link = {"link": lambda name: f"#{quote(page_name(name))}", "home": "#index", "search_link": _search_link("")}
-        return {**link, "unused_link": "#unused-columns", "unused_by_model": self._unused_by_model}
+        return {**link, "unused_link": "#unused-columns"}
 
     @cached_property
     def _unused_names(self) -> frozenset[tuple[str, str]]:
         return frozenset((column.model, column.column) for column in self.catalog.unused_columns or ())
-
-    @property
-    def _unused_by_model(self) -> Sequence[tuple[str, Sequence[UnusedColumn]]]:
-        groups: dict[str, list[UnusedColumn]] = {}
-        for column in self.catalog.unused_columns or ():
-            groups.setdefault(column.model, []).append(column)
-        return sorted(groups.items())
 
 
 def _page_address(name: str) -> str:

@@ -150,9 +150,6 @@ def _rows_for(tx: Transaction, name: str, revision: int) -> list[sa.Row[Any]]:
 
 def _build_revisions(rows: Sequence[sa.Row[Any]]) -> Iterator[Revision]:
     environment_maps = maps.read_maps((row.snapshots, row.views) for row in rows)
-    return (_build_revision(row, shown) for row, shown in zip(rows, environment_maps, strict=True))
-
-
-def _build_revision(row: sa.Row[Any], environment_map: maps.EnvironmentMap) -> Revision:
-    action, snapshots, views = HistoryAction(row.action), environment_map.snapshots, environment_map.views
-    return Revision(row.environment, row.revision, action, snapshots, views, row.plan_id, row.who, row.at, row.note)
+    for row, shown in zip(rows, environment_maps, strict=True):
+        action, snapshots, views = HistoryAction(row.action), shown.snapshots, shown.views
+        yield Revision(row.environment, row.revision, action, snapshots, views, row.plan_id, row.who, row.at, row.note)

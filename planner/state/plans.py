@@ -69,13 +69,14 @@ class Plans(ProjectStore):
             return _build_saved_plan(row)
 
     def list_by_status(self, status: str) -> tuple[SavedPlan, ...]:
-        with self._database.reading() as tx:
-            statement = tx.select(t.plans).where(t.plans.c.status == status).order_by(t.plans.c.created_at)
-            return tuple(_build_saved_plan(row) for row in tx.execute(statement))
+        return self._list_plans(t.plans.c.status == status)
 
     def since(self, since: datetime) -> tuple[SavedPlan, ...]:
+        return self._list_plans(t.plans.c.created_at >= since)
+
+    def _list_plans(self, condition: sa.ColumnElement[bool]) -> tuple[SavedPlan, ...]:
         with self._database.reading() as tx:
-            statement = tx.select(t.plans).where(t.plans.c.created_at >= since).order_by(t.plans.c.created_at)
+            statement = tx.select(t.plans).where(condition).order_by(t.plans.c.created_at)
             return tuple(_build_saved_plan(row) for row in tx.execute(statement))
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from mergeplan.planner.catalog.catalog import Catalog, UnusedColumn
+from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.site.calendar_strip import draw_strip
 from mergeplan.planner.site.neighbourhood import draw_neighbourhood
 from mergeplan.planner.ui.addresses import search_address
@@ -130,11 +130,7 @@ class CatalogPages:
         return render("model_page.html", frame, here="Catalog", catalog=self.catalog, **values)
 
     def list_unused(self, frame: Frame) -> str:
-        groups: dict[str, list[UnusedColumn]] = {}
-        for column in self.catalog.unused_columns or ():
-            groups.setdefault(column.model, []).append(column)
-        values = {"unused_by_model": sorted(groups.items())}
-        return render("unused_page.html", frame, here="Catalog", catalog=self.catalog, **values)
+        return render("unused_page.html", frame, here="Catalog", catalog=self.catalog)
 
     def link_unused(self, frame: Frame) -> str:
         return render("unused_link.html", frame, catalog=self.catalog)

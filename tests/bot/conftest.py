@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 import structlog
 from pydantic import SecretStr
 
 from mergeplan.bot.child.reader import RepositoryReader
 from mergeplan.bot.child.warm import Warmth
+from mergeplan.bot.inbox.inbox import Inbox
+from mergeplan.bot.inbox.tables import DELIVERIES
 from mergeplan.bot.records import PullRecord
 from mergeplan.bot.service.app import create_app
 from mergeplan.bot.service.connections import server_config
@@ -217,6 +220,11 @@ def until(holds: Callable[[], object], seconds: float = PATIENCE, what: str = "i
         assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
         pause.wait(wait)
         wait = min(1.3 * wait, 0.1)  # who asks often takes the time of what it waits for
+
+
+def read_guids(inbox: Inbox) -> frozenset[str]:
+    with inbox.database.reading() as connection:
+        return frozenset(connection.execute(sa.select(DELIVERIES.c.guid)).scalars())
 
 
 @pytest.fixture(name="wire")

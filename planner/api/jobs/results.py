@@ -7,12 +7,11 @@ from typing import Literal
 from pydantic import Field
 
 from mergeplan.planner.api.jobs.job import JobKind, JobRecord
+from mergeplan.planner.api.jobs.journal import parse_line
 from mergeplan.planner.api.jobs.store import JobStore
 from mergeplan.planner.contract.base import Data
 from mergeplan.planner.contract.lines import AuditLine, TestLine
-from mergeplan.planner.contract.wire import read_line
 from mergeplan.planner.data_field import describe
-from mergeplan.planner.errors import RequestError
 
 CheckSort = Literal["audit", "test"]
 MARKS = {b'"event":"audit"', b'"event":"test"'}
@@ -64,16 +63,12 @@ def read_results(jobs: JobStore, record: JobRecord) -> Iterator[CheckResult]:
     for text in jobs.journal(record.id).lines():
         if not any(mark in text for mark in MARKS):
             continue
-        try:
-            line = read_line(text)
-        except RequestError:
-            continue
-        match line:
-            case AuditLine():
+        match parse_line(text):
+            case AuditLine() as line:
                 fields = {
                     name: getattr(line, name) for name in ("name", "model", "ok", "blocking", "count", "path", "line")
                 }
                 yield CheckResult(sort="audit", environment=record.environment, job=job, at=at, **fields)
-            case TestLine():
+            case TestLine() as line:
                 fields = {name: getattr(line, name) for name in ("name", "ok", "unchanged", "message", "path", "line")}
                 yield CheckResult(sort="test", job=job, at=at, **fields)

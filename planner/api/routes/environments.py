@@ -6,7 +6,7 @@ from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from mergeplan.planner.api.access import Scope
-from mergeplan.planner.api.context import Closed, Context, NoQuery, require_scope
+from mergeplan.planner.api.context import ApiContext, Closed, Context, NoQuery, require_scope
 from mergeplan.planner.api.names import EnvironmentName
 from mergeplan.planner.api.problems import NotFound, problem_responses
 from mergeplan.planner.contract.base import Data
@@ -18,6 +18,7 @@ from mergeplan.planner.data_field import describe
 from mergeplan.planner.session.use_cases.diff import plan_difference
 from mergeplan.planner.session.use_cases.environments import plan_rollback
 from mergeplan.planner.session.workspace import Workspace
+from mergeplan.planner.snapshot.environment import Environment
 
 router = APIRouter(tags=["environments"], dependencies=[require_scope(Scope.READ)])
 OneName = Annotated[EnvironmentName, Path(min_length=1, description="the environment")]
@@ -80,15 +81,14 @@ def list_environments(context: Context, _: Annotated[NoQuery, Query()]) -> Envir
 def show_environment(context: Context, name: OneName, _: Annotated[NoQuery, Query()]) -> EnvironmentRow:
     """One environment as it is."""
     with context.reader.open_state() as work:
-        check_exists(work, name)
-        return environment_row(work.store.environments.get(name))
+        return environment_row(find_environment(work, name))
 
 
 @router.get("/environments/{name}/history", summary="Show the history", responses=problem_responses(404))
 def show_history(context: Context, name: OneName, query: Annotated[PageQuery, Query()]) -> RevisionPage:
     """List the revisions of an environment: the plan, who, when and why."""
     with context.reader.open_state() as work:
-        check_exists(work, name)
+        find_environment(work, name)
         revisions = work.store.environments.history(name)
     page = revisions[query.offset : query.offset + query.limit]
     return RevisionPage(
@@ -100,7 +100,7 @@ def show_history(context: Context, name: OneName, query: Annotated[PageQuery, Qu
 def show_diff(context: Context, name: OneName, query: Annotated[PageQuery, Query()]) -> DiffPage:
     """How the project's files differ from an environment: category, rule, reason and diff of each model."""
     with context.reader.open() as work:
-        check_exists(work, name)
+        find_environment(work, name)
         rows = [diff_row(change) for change in plan_view(plan_difference(work, name), {}).models]
     page = tuple(rows[query.offset : query.offset + query.limit])
     return DiffPage(total=len(rows), limit=query.limit, offset=query.offset, changes=page)
@@ -110,7 +110,7 @@ def show_diff(context: Context, name: OneName, query: Annotated[PageQuery, Query
 def try_rollback(context: Context, name: OneName, query: Annotated[RollbackQuery, Query()]) -> RollbackAnswer:
     """Return what a rollback would move and what its tables would lack; change nothing."""
     with context.reader.open() as work:
-        check_exists(work, name)
+        find_environment(work, name)
         plan = plan_rollback(work, name, query.revision)
     refusal = plan.refusal
     return RollbackAnswer(
@@ -118,7 +118,15 @@ def try_rollback(context: Context, name: OneName, query: Annotated[RollbackQuery
     )
 
 
-def check_exists(work: Workspace, name: str) -> None:
-    """Raise NotFound unless there is an environment of this name."""
-    if not work.store.environments.get(name).exists:
+def check_environment(context: ApiContext, name: str) -> None:
+    """Raise NotFound unless the state has an environment of this name."""
+    with context.reader.open_state() as work:
+        find_environment(work, name)
+
+
+def find_environment(work: Workspace, name: str) -> Environment:
+    """Return the environment as it is; raise NotFound unless there is one of this name."""
+    environment = work.store.environments.get(name)
+    if not environment.exists:
         raise NotFound(f"There is no environment `{name}`.")
+    return environment

@@ -16,9 +16,9 @@ from mergeplan.planner.contract.base import Data, Names
 from mergeplan.planner.contract.catalog import CatalogModelRow
 from mergeplan.planner.data_field import describe
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.model.selection import select, strip_default_catalog
+from mergeplan.planner.model.selection import strip_default_catalog
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.snapshot.environment import PROD
 
 router = APIRouter(tags=["models"], dependencies=[require_scope(Scope.READ)])
@@ -127,16 +127,8 @@ def find_model(snapshot: CatalogSnapshot, name: str) -> CatalogModelRow:
     raise NotFound(f"There is no model `{name}`.", hint=did_you_mean(called, snapshot.models))
 
 
-def _select_models(snapshot: CatalogSnapshot, selector: str) -> frozenset[str] | None:
-    if not selector.strip():
-        return None
-    project = snapshot.project
-    named = strip_default_catalog(selector, project.catalogs.default)
-    return select(snapshot.graph, [named], git_change_finder(project))
-
-
 def _model_page(snapshot: CatalogSnapshot, query: ModelsQuery) -> ModelPage:
-    names = _select_models(snapshot, query.select)
+    names = select_by_request(snapshot.project, [query.select], snapshot.graph) if query.select.strip() else None
     words = query.q.lower().split()
     rows = [
         row

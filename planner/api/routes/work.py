@@ -20,12 +20,13 @@ from mergeplan.planner.api.jobs.requests import (
     TestBody,
 )
 from mergeplan.planner.api.problems import problem_responses
-from mergeplan.planner.api.routes.environments import OneName, check_exists
+from mergeplan.planner.api.routes.environments import OneName, check_environment
 from mergeplan.planner.api.routes.models import find_model
 from mergeplan.planner.api.routes.plans import ACCEPTED, accept_job
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.rendering import RenderFilling, find_rendering, render_query
 from mergeplan.planner.session.use_cases.environments import check_droppable
+from mergeplan.planner.snapshot.environment import PROD
 
 router = APIRouter(tags=["jobs"])
 Planner = Annotated[Principal, require_scope(Scope.PLAN)]
@@ -38,7 +39,7 @@ NOT_THERE = ACCEPTED | problem_responses(404)
 def run(context: Context, body: RunBody, response: Response, _: Nothing, principal: Applier) -> JobRow:
     """Compute what has come due in an environment since its tables were last filled."""
     check_dates(body.start, body.end)
-    _check_environment(context, body.environment)
+    check_environment(context, body.environment or PROD)
     return accept_job(context.submit(_make_jobs(context, principal).run(body)), response, "jobs")
 
 
@@ -47,7 +48,7 @@ def roll_back(
     context: Context, name: OneName, body: RollbackBody, response: Response, _: Nothing, principal: Applier
 ) -> JobRow:
     """Point an environment back to what it showed before; nothing is computed."""
-    _check_environment(context, name)
+    check_environment(context, name)
     return accept_job(context.submit(_make_jobs(context, principal).rollback(name, body)), response, "jobs")
 
 
@@ -55,7 +56,7 @@ def roll_back(
 def invalidate(context: Context, name: OneName, response: Response, _: Nothing, principal: Applier) -> JobRow:
     """Drop an environment: its views, and the tables that only it used. Prod cannot be dropped."""
     check_droppable(name)
-    _check_environment(context, name)
+    check_environment(context, name)
     return accept_job(context.submit(_make_jobs(context, principal).invalidate(name)), response, "jobs")
 
 
@@ -63,7 +64,7 @@ def invalidate(context: Context, name: OneName, response: Response, _: Nothing, 
 def audit(context: Context, body: AuditBody, response: Response, _: Nothing, principal: Planner) -> JobRow:
     """Run the audits of an environment's models on what its tables hold; bad rows are masked."""
     check_dates(body.start, body.end)
-    _check_environment(context, body.environment)
+    check_environment(context, body.environment or PROD)
     return accept_job(context.submit(_make_jobs(context, principal).audit(body)), response, "jobs")
 
 
@@ -83,7 +84,7 @@ def diff_tables(context: Context, body: TableDiffBody, response: Response, _: No
 @router.post("/data-diffs", summary="Compare rows", status_code=202, responses=NOT_THERE)
 def diff_data(context: Context, body: DataDiffBody, response: Response, _: Nothing, principal: Planner) -> JobRow:
     """Compare the rows of an environment's changed models with prod's; samples are masked."""
-    _check_environment(context, body.environment)
+    check_environment(context, body.environment or PROD)
     _check_condition(context, principal, body.where)
     return accept_job(context.submit(_make_jobs(context, principal).data_diff(body)), response, "jobs")
 
@@ -91,7 +92,7 @@ def diff_data(context: Context, body: DataDiffBody, response: Response, _: Nothi
 @router.post("/physical-plans", summary="Compare physical plans", status_code=202, responses=NOT_THERE)
 def explain(context: Context, body: PhysicalPlanBody, response: Response, _: Nothing, principal: Planner) -> JobRow:
     """Compare Spark's physical plans of an environment's edits with those of prod; compute nothing."""
-    _check_environment(context, body.environment)
+    check_environment(context, body.environment or PROD)
     return accept_job(context.submit(_make_jobs(context, principal).physical_plan(body)), response, "jobs")
 
 
@@ -109,11 +110,6 @@ def evaluate(context: Context, body: EvaluationBody, response: Response, _: Noth
 
 def _make_jobs(context: ApiContext, principal: Principal) -> Jobs:
     return Jobs(context.settings, principal.name)
-
-
-def _check_environment(context: ApiContext, name: str) -> None:
-    with context.reader.open_state() as work:
-        check_exists(work, name or "prod")
 
 
 def _check_condition(context: ApiContext, principal: Principal, where: str) -> None:

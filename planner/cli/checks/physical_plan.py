@@ -7,7 +7,6 @@ import click
 from mergeplan.planner.cli.output import Output, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.contract.from_tables import physical_plan_row
 from mergeplan.planner.contract.physical import PhysicalPlanRow
 from mergeplan.planner.contract.physical_words import is_worse, physical_sentence
 from mergeplan.planner.contract.result import ResultLine
@@ -31,7 +30,7 @@ def physical_plan(environment: str, root: Path, gateway: str | None, output: str
     out = output_of(output)
     with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
         work.look()
-        rows = tuple(physical_plan_row(diff) for diff in physical_diffs_of_environment(work, environment))
+        rows = tuple(map(PhysicalPlanRow.model_validate, physical_diffs_of_environment(work, environment)))
     if isinstance(out, Terminal):
         _show_changes(out, rows)
         if not rows:
@@ -52,7 +51,7 @@ def physical_of_plan(
     if not (is_wanted if is_wanted is not None else plan.environment != PROD and work.has_engine):
         return None
     try:
-        rows = tuple(physical_plan_row(diff) for diff in physical_diffs_of_plan(work, plan))
+        rows = tuple(map(PhysicalPlanRow.model_validate, physical_diffs_of_plan(work, plan)))
     except Cancelled:
         raise
     except MergeplanError as error:

@@ -274,9 +274,7 @@ def _render_diff(diff: str) -> Iterator[Text]:
 
 
 def _existing_tables_tree(plan: Plan) -> Iterator[LineTree]:
-    existing_changes = sorted(
-        (change for change in plan.changes if stands_already(change)), key=lambda change: change.name
-    )
+    existing_changes = sorted(filter(stands_already, plan.changes), key=lambda change: change.name)
     if not existing_changes:
         return
     root = LineTree(Text("Models computed already:", style="bold"))

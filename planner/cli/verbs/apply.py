@@ -16,8 +16,8 @@ from mergeplan.planner.cli.outcome import report_outcome, report_unapplied
 from mergeplan.planner.cli.output import Output, make_emitter, output_of, output_option
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.contract.from_events import view_counts
-from mergeplan.planner.contract.result import PromotionRow, ResultLine
+from mergeplan.planner.contract.from_events import promotion_row
+from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.session.options import PlanOptions
 from mergeplan.planner.session.use_cases.apply import apply_plan, check_queries
@@ -58,10 +58,7 @@ def carry_on(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -
         return report_outcome(out, _run_due_models(work, out, new_plan))
     compared = {} if new_plan.blockers else _comparison_results(work, out, new_plan, handling)
     promotion = find_earlier_promotion(work, new_plan.environment, handling.note)
-    earlier_promotion = (
-        None if promotion is None else PromotionRow(views=view_counts(promotion), revision=promotion.revision)
-    )
-    return report_unapplied(out, new_plan, earlier_promotion, compared)
+    return report_unapplied(out, new_plan, promotion_row(promotion) if promotion else None, compared)
 
 
 def _comparison_results(work: Workspace, out: Output, new_plan: Plan, handling: Handling) -> Mapping[str, object]:

@@ -10,8 +10,7 @@ import click
 from mergeplan.planner.cli.workspace import open_workspace, workspace
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.model.selection import select, strip_default_catalog
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.wording import count_noun
 
 LETTER, SMALL, BOX, APART, BESIDE = 8, 7, 44, 64, 18  # of the page's drawing, in pixels
@@ -54,10 +53,8 @@ def dag(
     """
     with open_workspace(root, gateway) as work:
         graph = graph_of(work.project.models)
-    all_selectors = [
-        strip_default_catalog(selector, work.project.catalogs.default) for selector in (*selection, *selectors)
-    ]
-    chosen = select(graph, all_selectors, git_change_finder(work.project)) if all_selectors else frozenset(graph.order)
+    all_selectors = (*selection, *selectors)
+    chosen = select_by_request(work.project, all_selectors, graph) if all_selectors else frozenset(graph.order)
     order = [name for name in graph.order if name in chosen]
     parents = {name: [p for p in graph.parents[name] if p in chosen] for name in order}
     models = {name: graph.models[name] for name in order}

@@ -15,9 +15,9 @@ from mergeplan.planner.cli.output import Output, make_emitter, output_of, output
 from mergeplan.planner.cli.terminal import Terminal
 from mergeplan.planner.cli.texts.rollback_text import behind_text, rollback_text
 from mergeplan.planner.cli.workspace import open_workspace, workspace
-from mergeplan.planner.contract.from_events import view_counts
+from mergeplan.planner.contract.from_events import promotion_row
 from mergeplan.planner.contract.from_history import environment_row, revision_row, rollback_view
-from mergeplan.planner.contract.result import KeptRow, PromotionRow, ResultLine
+from mergeplan.planner.contract.result import KeptRow, ResultLine
 from mergeplan.planner.session.use_cases.applying import Record
 from mergeplan.planner.session.use_cases.environments import RolledBack, Swept, check_droppable, plan_rollback
 from mergeplan.planner.session.use_cases.environments import invalidate_environment as drop
@@ -135,8 +135,7 @@ def invalidate(environment: str, sync: bool, who: str, root: Path, gateway: str 
         done = drop(work, name, who)
     sentence = f"`{name}` is gone, and with it {count_noun(len(done.tables), 'table')}"
     if isinstance(out, JsonLines):
-        moved = PromotionRow(views=view_counts(done.promoted), revision=done.promoted.revision, spark_jobs=0)
-        out.result(ResultLine(ok=True, applied=True, promotion=moved, tables=done.tables))
+        out.result(ResultLine(ok=True, applied=True, promotion=promotion_row(done.promoted, 0), tables=done.tables))
     else:
         out.finish()
         out.say(f"\n{sentence}.")
@@ -273,11 +272,7 @@ def _print_rollback(out: Output, name: str, rollback_result: RolledBack) -> None
     sentence = f"{result_text}; this is its revision {rollback_result.promoted.revision}"
     behind = rollback_result.plan.behind if rollback_result.plan else ()
     if isinstance(out, JsonLines):
-        moved = PromotionRow(
-            views=view_counts(rollback_result.promoted),
-            revision=rollback_result.promoted.revision,
-            spark_jobs=rollback_result.spark_jobs,
-        )
+        moved = promotion_row(rollback_result.promoted, rollback_result.spark_jobs)
         view = rollback_view(rollback_result.plan) if rollback_result.plan else None
         out.result(ResultLine(ok=True, applied=True, promotion=moved, rollback=view))
         return

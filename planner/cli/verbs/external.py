@@ -98,10 +98,8 @@ def _dbt_properties(table: DbtTable) -> dict[str, object]:
     properties: dict[str, object] = {
         "description": table.description,
         "tags": list(table.tags),
-        "dialect": table.dialect,
+        "dialect": table.dialect if table.columns else "",  # other types are those of Spark's catalog
     }
-    if not table.columns:
-        properties.pop("dialect")  # the types are those of Spark's catalog
     return {key: value for key, value in properties.items() if value}
 
 

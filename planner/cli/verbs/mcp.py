@@ -33,8 +33,7 @@ def mcp(root: Path, gateway: str | None, http: bool, host: str, port: int, **opt
     """
     if find_spec("mcp") is None:
         raise RequestError("`mergeplan mcp` needs the `mcp` package.", hint="Run `pip install 'mergeplan[mcp]'`.")
-    if not root.is_dir():
-        raise RequestError(f"There is no folder `{root}`.")
+    project = settings(root, gateway)
     from mergeplan.planner.agents import server
     from mergeplan.planner.api import access, serving
 
@@ -43,7 +42,7 @@ def mcp(root: Path, gateway: str | None, http: bool, host: str, port: int, **opt
     for name in access.token_variables():
         os.environ.pop(name, None)
     rules = access.Access(host=host, tokens=tokens) if http else access.Access()
-    toolbox = server.open_toolbox(settings(root, gateway), rules, dict(os.environ), **option_values)
+    toolbox = server.open_toolbox(project, rules, dict(os.environ), **option_values)
     if not http:
         server.serve_stdio(toolbox)
         return 0

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from mergeplan.planner.cli.workspace import settings, workspace
-from mergeplan.planner.errors import RequestError
 from mergeplan.planner.replace_file import replace_file
 from mergeplan.planner.session.scheduling.schedule import make_schedule
 from mergeplan.planner.session.state_access import open_state
@@ -26,8 +25,6 @@ def schedule(environment: str, path: Path | None, root: Path, gateway: str | Non
     mergeplan schedule --to /srv/airflow/schedules/shop.json
     """
     name = parse_environment_name(environment)
-    if not root.is_dir():
-        raise RequestError(f"There is no folder `{root}`.")
     with open_state(settings(root, gateway)) as store:
         text = f"{make_schedule(store, name).model_dump_json()}\n"
     if path is None:

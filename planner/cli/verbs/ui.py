@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from mergeplan.planner.cli.workspace import settings, workspace
-from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.system import hide_process
 
 MODES = ("catalog", "plan", "all")
@@ -36,8 +35,7 @@ def ui(root: Path, gateway: str | None, **option_values: Any) -> int:
     mergeplan ui --port 9000 --mode catalog
     MERGEPLAN_API_READ_TOKEN=... mergeplan ui --host 0.0.0.0
     """
-    if not root.is_dir():
-        raise RequestError(f"There is no folder `{root}`.")
+    project = settings(root, gateway)
     from mergeplan.planner.api import access, app, opening, serving
     from mergeplan.planner.api.jobs.store import JobLimits
     from mergeplan.planner.ui.routes import make_pages
@@ -47,7 +45,6 @@ def ui(root: Path, gateway: str | None, **option_values: Any) -> int:
     for name in access.token_variables():
         os.environ.pop(name, None)
     rules = access.Access(access.Mode(option_values["mode"]), option_values["host"], tokens)
-    project = settings(root, gateway)
     listener = serving.open_socket(option_values["host"], option_values["port"])
     with listener:
         limits = JobLimits(running=option_values["jobs"], kept=option_values["keep"])

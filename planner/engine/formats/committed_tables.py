@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from mergeplan.planner.engine.formats.conditions import ALL, range_condition
 from mergeplan.planner.engine.formats.definition import sort_frame
+from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.protocol import Written
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame, aggregate_rows
@@ -17,8 +19,20 @@ from mergeplan.planner.naming import quote_column
 COUNTED = {"rows": "count(1)"}
 
 
+@dataclass(frozen=True)
+class LastMerge:
+    """The version of a table, and the last merged batch with the version before it; `batch_id` is '' for none."""
+
+    version: int
+    batch_id: str = ""
+    before: int = 0
+
+
 class CommittedTables(ABC):
     """The verbs that replace rows; a subclass defines how a commit of its format is written and marked as ours."""
+
+    mark_setting: ClassVar[str]  # of Spark, for the mark of a statement's commit
+    mark_text: ClassVar[str]  # the mark of a batch's commit, of the batch and of the version that it follows
 
     def __init__(self, sessions: Sessions, *, comments: bool) -> None:
         self._sessions, self._comments = sessions, comments
@@ -51,15 +65,36 @@ class CommittedTables(ABC):
         """
         self.unmerge(table, batch_id)
         where = None if table.partition_columns else ALL
-        return self._replace(table, rows(), where, self._batch_mark(table.name, batch_id))
+        return self._replace(table, rows(), where, self.mark_text.format(batch_id, self._current_version(table.name)))
 
-    @abstractmethod
+    def merge(
+        self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
+    ) -> Written:
+        last = self._last_merge(table.name)
+        base_version = last.before if last.batch_id[:8] == batch_id[:8] else last.version
+        mark = self.mark_text.format(batch_id, base_version)
+        if last.batch_id != batch_id:
+            merged = native.run(self._sessions, table, {self.mark_setting: mark}) if native else None
+            return merged or self._replace(table, merge_rows(table.name), ALL, mark)
+        with self._sessions.temporary_view(self._version_rows(table.name, base_version)) as view:
+            return self._replace(table, merge_rows(view), ALL, mark)
+
     def unmerge(self, table: Table, batch_id: str) -> None:
-        """Restore the table to before the first batch with this id prefix: see `TableStore.unmerge`."""
+        last = self._last_merge(table.name)
+        if last.batch_id[:8] == batch_id[:8]:
+            self._restore_version(table, last.before)
+
+    def _version_rows(self, name: str, version: int) -> Frame:
+        return self._run(f"SELECT * FROM {quote_name(name)} VERSION AS OF {version}")
 
     @abstractmethod
-    def _batch_mark(self, name: str, batch_id: str) -> str:
-        """Return the mark of a batch's commit: the batch, and the version of the table that it follows."""
+    def _restore_version(self, table: Table, version: int) -> None: ...
+
+    @abstractmethod
+    def _current_version(self, name: str) -> int: ...
+
+    @abstractmethod
+    def _last_merge(self, name: str) -> LastMerge: ...
 
     def _replace(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> Written:
         return Written(self._write_rows(table, frame, where, COUNTED, mark)["rows"])
@@ -80,9 +115,17 @@ class CommittedTables(ABC):
     def _count_added(self, name: str) -> int:
         """Return the number of rows that the last commit wrote."""
 
-    @abstractmethod
     def _overwrite_rows(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
         """Replace the rows of a condition (Spark SQL), or the partitions of the new rows, in one commit.
 
         Without a mark, the commit only says that it is ours.
         """
+        self._sessions.check()
+        writer = frame.writeTo(quote_name(table.name)).options(**self._writer_options(table, where, mark))
+        if where is None:
+            writer.overwritePartitions()
+        else:
+            writer.overwrite(self._sessions.current.condition(where))
+
+    @abstractmethod
+    def _writer_options(self, table: Table, where: str | None, mark: str) -> dict[str, str]: ...

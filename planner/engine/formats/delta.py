@@ -5,22 +5,18 @@ and a batch that was not recorded is rolled back to it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
-from mergeplan.planner.engine.formats.committed_tables import CommittedTables
+from mergeplan.planner.engine.formats.committed_tables import CommittedTables, LastMerge
 from mergeplan.planner.engine.formats.conditions import ALL, interval_condition
 from mergeplan.planner.engine.formats.definition import create_table
 from mergeplan.planner.engine.formats.delta_retention import RETENTION, Commit, is_due, is_pinned, retention_policy
 from mergeplan.planner.engine.formats.files_of_tables import input_files, partition_types, table_columns
-from mergeplan.planner.engine.formats.merge_into import NativeMerge
-from mergeplan.planner.engine.protocol import Expiry, Written
+from mergeplan.planner.engine.protocol import Expiry
 from mergeplan.planner.engine.spark.described import Described
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
-from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.type_text import type_text
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
@@ -30,7 +26,6 @@ from mergeplan.planner.naming import quote_column
 
 OURS = "mergeplan"  # in the metadata of each of our commits; a merge adds its batch
 MARK = re.compile(rf"{OURS} batch ([0-9a-f]{{16}}) after version (\d+)")
-METADATA = "spark.databricks.delta.commitInfo.userMetadata"  # sets the metadata of a statement's commit
 RECENT = 20  # commits among which the last merge is looked for first
 READER = "delta.minReaderVersion"
 PLAIN = "1"  # a reader that knows files and the columns in them by their names, and nothing more
@@ -42,19 +37,13 @@ FEATURES = (
 OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers get as options
 
 
-@dataclass(frozen=True)
-class LastMerge:
-    """The version of a table, and the last merged batch with the version before it; `batch_id` is '' for none."""
-
-    version: int
-    batch_id: str = ""
-    before: int = 0
-
-
 class Delta(CommittedTables):
+    mark_setting = "spark.databricks.delta.commitInfo.userMetadata"
+    mark_text = f"{OURS} batch {{}} after version {{}}"
+
     def create(self, table: Table) -> bool:
         is_new = create_table(self._sessions, table, table.options, comments=self._comments)
-        if is_new and table.partitioning and self._read_history(table.name, 1)[0]["version"]:
+        if is_new and table.partitioning and self._current_version(table.name):
             # An interrupted drop left its files there, and Delta takes them for the table's.
             self._run(f"DELETE FROM {quote_name(table.name)}")
         return is_new
@@ -83,29 +72,11 @@ class Delta(CommittedTables):
         if row_condition != ALL:
             self._run(f"DELETE FROM {name} WHERE NOT coalesce({row_condition}, false)")
 
-    def merge(
-        self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
-    ) -> Written:
-        last = self._last_merge(table.name)
-        base_version = last.before if last.batch_id[:8] == batch_id[:8] else last.version
-        mark = f"{OURS} batch {batch_id} after version {base_version}"
-        if last.batch_id != batch_id:
-            merged = native.run(self._sessions, table, {METADATA: mark}) if native else None
-            return merged or self._replace(table, merge_rows(table.name), ALL, mark)
-        view = f"mergeplan_{uuid4().hex}"
-        self._run(f"SELECT * FROM {quote_name(table.name)} VERSION AS OF {base_version}").createOrReplaceTempView(view)
-        try:
-            return self._replace(table, merge_rows(view), ALL, mark)
-        finally:
-            self._run(f"DROP VIEW IF EXISTS {view}")
+    def _restore_version(self, table: Table, version: int) -> None:
+        self._run(f"RESTORE TABLE {quote_name(table.name)} TO VERSION AS OF {version}")
 
-    def unmerge(self, table: Table, batch_id: str) -> None:
-        last = self._last_merge(table.name)
-        if last.batch_id[:8] == batch_id[:8]:
-            self._run(f"RESTORE TABLE {quote_name(table.name)} TO VERSION AS OF {last.before}")
-
-    def _batch_mark(self, name: str, batch_id: str) -> str:
-        return f"{OURS} batch {batch_id} after version {self._read_history(name, 1)[0]['version']}"
+    def _current_version(self, name: str) -> int:
+        return int(self._read_history(name, 1)[0]["version"])
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove, by VACUUM, the versions that were replaced longer than `keep` ago.
@@ -156,16 +127,10 @@ class Delta(CommittedTables):
         """Drop an existing table with its own files; those of a table that it was cloned from are not below it."""
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)}")
 
-    def _overwrite_rows(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
-        self._sessions.check()
+    def _writer_options(self, table: Table, where: str | None, mark: str) -> dict[str, str]:
         mode = "dynamic" if where is None else "static"  # the session's own would win over a condition
         options = {key: value for key, value in table.options if key.lower() in OF_FILES}
-        options |= {"partitionOverwriteMode": mode, "userMetadata": mark or OURS}
-        writer = frame.writeTo(quote_name(table.name)).options(**options)
-        if where is None:
-            writer.overwritePartitions()
-        else:
-            writer.overwrite(self._sessions.current.condition(where))
+        return options | {"partitionOverwriteMode": mode, "userMetadata": mark or OURS}
 
     def _count_added(self, name: str) -> int:
         history = self._run(f"DESCRIBE HISTORY {quote_name(name)} LIMIT 1")
@@ -217,8 +182,7 @@ class Delta(CommittedTables):
     def _list_version_files(self, name: str, version: int) -> frozenset[str] | None:
         """Return the data files of a version; None if the log no longer has it."""
         try:
-            frame = self._run(f"SELECT * FROM {quote_name(name)} VERSION AS OF {version}")
-            return frozenset(frame.inputFiles())
+            return frozenset(self._version_rows(name, version).inputFiles())
         except QueryError:
             return None
 

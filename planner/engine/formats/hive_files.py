@@ -126,12 +126,9 @@ class HiveFiles:
         batch = _batch_below(self._find_location(table.name), batch_id + uuid4().hex[len(batch_id) :])
         if hive_location.batch_id != batch_id:
             return self._replace_all(table, merge_rows(table.name), batch)
-        view = f"mergeplan_{uuid4().hex}"
-        self._read_location(table, self._previous_location(hive_location, table.name)).createOrReplaceTempView(view)
-        try:
+        former_rows = self._read_location(table, self._previous_location(hive_location, table.name))
+        with self._sessions.temporary_view(former_rows) as view:
             return self._replace_all(table, merge_rows(view), batch)
-        finally:
-            self._run(f"DROP VIEW IF EXISTS {view}")
 
     def unmerge(self, table: Table, batch_id: str) -> None:
         hive_location = self._find_location(table.name)

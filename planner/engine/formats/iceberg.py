@@ -5,18 +5,15 @@ and a batch that was not recorded is rolled back to it.
 """
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
-from mergeplan.planner.engine.formats.committed_tables import CommittedTables
+from mergeplan.planner.engine.formats.committed_tables import CommittedTables, LastMerge
 from mergeplan.planner.engine.formats.conditions import ALL, interval_condition
 from mergeplan.planner.engine.formats.definition import create_table
 from mergeplan.planner.engine.formats.files_of_tables import table_columns
-from mergeplan.planner.engine.formats.merge_into import NativeMerge
-from mergeplan.planner.engine.protocol import Expiry, Written
+from mergeplan.planner.engine.protocol import Expiry
 from mergeplan.planner.engine.spark.described import Described
 from mergeplan.planner.engine.spark.errors import is_spark
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
@@ -30,23 +27,16 @@ from mergeplan.planner.naming import field_names, parts_of, quote_column
 KEY = "mergeplan"  # in the summary of each of our snapshots; a merge adds its batch
 OURS = "written"
 MARK = re.compile(r"batch ([0-9a-f]{16}) after (\d+)")
-METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # sets the summary of a statement's snapshot
 MAX_AGE = "history.expire.max-snapshot-age-ms"
 FOR_EVER = 3_155_760_000_000  # milliseconds: a hundred years
 IN_HIVE = re.compile(r"[\w .$]+")  # the names of fields that Hive's metastore reads in the text of a type
 NONE = 0  # the snapshot of a table that has none yet
 
 
-@dataclass(frozen=True)
-class LastMerge:
-    """The snapshot of a table, and the last merged batch with the snapshot before it; `batch_id` is '' for none."""
-
-    snapshot: int
-    batch_id: str = ""
-    before: int = NONE
-
-
 class Iceberg(CommittedTables):
+    mark_setting = f"spark.sql.iceberg.snapshot-property.{KEY}"
+    mark_text = "batch {} after {}"
+
     def create(self, table: Table) -> bool:
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
         try:
@@ -69,35 +59,20 @@ class Iceberg(CommittedTables):
         sql = f"SELECT {', '.join(values)} FROM {quote_name(old)} WHERE {interval_condition(table, rows)}"
         self._replace(table, self._run(sql), ALL)
 
-    def merge(
-        self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
-    ) -> Written:
-        last = self._last_merge(table.name)
-        base_snapshot = last.before if last.batch_id[:8] == batch_id[:8] else last.snapshot
-        mark = f"batch {batch_id} after {base_snapshot}"
-        if last.batch_id != batch_id:
-            merged = native.run(self._sessions, table, {METADATA: mark}) if native else None
-            return merged or self._replace(table, merge_rows(table.name), ALL, mark)
-        view = f"mergeplan_{uuid4().hex}"
-        at = f"VERSION AS OF {base_snapshot}" if base_snapshot else "WHERE false"
-        self._run(f"SELECT * FROM {quote_name(table.name)} {at}").createOrReplaceTempView(view)
-        try:
-            return self._replace(table, merge_rows(view), ALL, mark)
-        finally:
-            self._run(f"DROP VIEW IF EXISTS {view}")
-
-    def unmerge(self, table: Table, batch_id: str) -> None:
-        last = self._last_merge(table.name)
-        if last.batch_id[:8] != batch_id[:8]:
-            return
-        if last.before:
+    def _restore_version(self, table: Table, version: int) -> None:
+        if version:
             procedure = self._procedure_name(table.name, "rollback_to_snapshot")
-            self._run(f"CALL {procedure}(table => {literal(table.name)}, snapshot_id => {last.before})")
+            self._run(f"CALL {procedure}(table => {literal(table.name)}, snapshot_id => {version})")
         else:
-            self._overwrite_rows(table, self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false"), ALL)
+            self._overwrite_rows(table, self._version_rows(table.name, version), ALL)
 
-    def _batch_mark(self, name: str, batch_id: str) -> str:
-        return f"batch {batch_id} after {self._last_merge(name).snapshot}"
+    def _version_rows(self, name: str, version: int) -> Frame:
+        if not version:
+            return self._run(f"SELECT * FROM {quote_name(name)} WHERE false")
+        return super()._version_rows(name, version)
+
+    def _current_version(self, name: str) -> int:
+        return self._last_merge(name).version
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove, by expire_snapshots, the snapshots that are older than `keep`.
@@ -135,13 +110,8 @@ class Iceberg(CommittedTables):
     def drop(self, name: str) -> None:
         self._run(f"DROP TABLE IF EXISTS {quote_name(name)} PURGE")
 
-    def _overwrite_rows(self, table: Table, frame: Frame, where: str | None, mark: str = "") -> None:
-        self._sessions.check()
-        writer = frame.writeTo(quote_name(table.name)).option(f"snapshot-property.{KEY}", mark or OURS)
-        if where is None:
-            writer.overwritePartitions()
-        else:
-            writer.overwrite(self._sessions.current.condition(where))
+    def _writer_options(self, table: Table, where: str | None, mark: str) -> dict[str, str]:
+        return {f"snapshot-property.{KEY}": mark or OURS}
 
     def _count_added(self, name: str) -> int:
         snapshots = f"SELECT * FROM {quote_name(name)}.snapshots ORDER BY committed_at DESC LIMIT 1"

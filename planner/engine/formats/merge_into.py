@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from uuid import uuid4
 
 from mergeplan.planner.engine.protocol import MergeInto, Written
 from mergeplan.planner.engine.spark.quoting import quote_name
@@ -42,16 +41,12 @@ class NativeMerge:
         A merge reads them twice. Iceberg's merge accepts no query with `uuid()`, and none that Spark recognises as
         empty.
         """
-        view = f"mergeplan_{uuid4().hex}"
         with sessions.having(settings), sessions.statement():
             frame = self.rows().localCheckpoint()
             count = frame.count()
-            frame.createOrReplaceTempView(view)
-            try:
+            with sessions.temporary_view(frame) as view:
                 sessions.check()
                 sessions.run(build_merge_into(table.name, view, frame.columns, self.into))
-            finally:
-                sessions.run(f"DROP VIEW IF EXISTS {view}")
             return Written(count)
 
 

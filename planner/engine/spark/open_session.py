@@ -76,7 +76,7 @@ def _connect_session(connection: Connection, remote: str) -> EngineSession:
     session = ConnectSession(Server(remote, tuple(session_conf(connection).items()), connection.catalog))
     if connection.formats:
         try:
-            check_formats(connection.formats, session.startup_conf(SIGNS), without_token(remote))
+            check_formats(connection.formats, session.read_conf(SIGNS), without_token(remote))
         except RequestError:
             session.close()
             raise

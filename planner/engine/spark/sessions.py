@@ -46,10 +46,19 @@ class Sessions:
         if not before and not after:
             yield
             return
-        with self._use_new_session():
+        with self._use_session(self.shared.new_session):
             self._run_all(before)
             yield
             self._run_all(after)
+
+    @contextmanager
+    def temporary_view(self, frame: Frame) -> Iterator[str]:
+        view = f"mergeplan_{uuid4().hex}"
+        frame.createOrReplaceTempView(view)
+        try:
+            yield view
+        finally:
+            self.run(f"DROP VIEW IF EXISTS {view}")
 
     @contextmanager
     def reattaching(self, operations: Operations) -> Iterator[None]:
@@ -128,11 +137,6 @@ class Sessions:
                 self.operations -= 1
 
     @contextmanager
-    def _use_new_session(self) -> Iterator[None]:
-        with self._use_session(self.shared.new_session):
-            yield
-
-    @contextmanager
     def _use_session(self, open_session: Callable[[], EngineSession]) -> Iterator[None]:
         with self.statement():
             session = open_session()
@@ -151,7 +155,7 @@ class Sessions:
     def having(self, settings: Mapping[str, str]) -> Iterator[None]:
         """Give this thread's own session these settings within the context; open one if the thread has none."""
         if self.current is self.shared:
-            with self._use_new_session(), self.having(settings):
+            with self._use_session(self.shared.new_session), self.having(settings):
                 yield
             return
         conf = self.current.spark.conf

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.errors import Place
 from mergeplan.planner.model.statement import Statement
 from mergeplan.planner.parsing.definitions.statements import (
     is_needless,
@@ -72,13 +72,8 @@ def read_body(
     for part, views in _split_statements(source, tokens, scope, macros):
         reader.add_statement(part, views=views)
     if reader.query is None and scope.kind not in ("SEED", "EXTERNAL"):
-        raise reader.no_query(first_token)
-    for part in around.after:
-        reader.after_query = True
-        reader.add_statement(part, views=False)
-    for part in around.views:
-        reader.add_statement(part, views=True)
-    return Body(reader.query, tuple(reader.before), tuple(reader.after), tuple(reader.views), frozenset(reader.reads))
+        raise source.error(first_token, "The model has no query.", "Write a SELECT below `MODEL (...);`.")
+    return reader.finish(around)
 
 
 def read_around(source: SourceText, scope: MacroScope, around: Around) -> Body:
@@ -86,12 +81,7 @@ def read_around(source: SourceText, scope: MacroScope, around: Around) -> Body:
     reader = _Reader(source, scope, ())
     for part in around.before:
         reader.add_statement(part, views=False)
-    reader.after_query = True
-    for part in around.after:
-        reader.add_statement(part, views=False)
-    for part in around.views:
-        reader.add_statement(part, views=True)
-    return Body(reader.query, tuple(reader.before), tuple(reader.after), tuple(reader.views), frozenset(reader.reads))
+    return reader.finish(around)
 
 
 class _Reader:
@@ -132,8 +122,13 @@ class _Reader:
             for piece in pieces:
                 self._append_statement(StatementTokens(part.source, piece), views, when)
 
-    def no_query(self, first_token: Token) -> ProjectError:
-        return self.source.error(first_token, "The model has no query.", "Write a SELECT below `MODEL (...);`.")
+    def finish(self, around: Around) -> Body:
+        self.after_query = True
+        for part in around.after:
+            self.add_statement(part, views=False)
+        for part in around.views:
+            self.add_statement(part, views=True)
+        return Body(self.query, tuple(self.before), tuple(self.after), tuple(self.views), frozenset(self.reads))
 
     def _append_statement(self, part: StatementTokens, views: bool, stages: tuple[str, ...]) -> None:
         if is_needless(part.source, part.tokens):

@@ -104,12 +104,12 @@ def name(prop: Property) -> str:
 
 def read_name_list(prop: Property) -> tuple[str, ...]:
     """Return `a`, `a.b`, `(a, b)` or `['a', 'b']` as names in lower case."""
-    return tuple(_parse_dotted_name(prop, part) for part in _list_items(prop))
+    return tuple(_parse_dotted_name(prop, part) for part in list_items(prop))
 
 
 def column_names(prop: Property) -> tuple[ColumnName, ...]:
     """Return `a`, `(a, b)` or `['a', 'b']` as names of columns."""
-    return tuple(_column_name(prop, part) for part in _list_items(prop))
+    return tuple(_column_name(prop, part) for part in list_items(prop))
 
 
 def _column_name(prop: Property, part: Tokens) -> ColumnName:
@@ -120,10 +120,11 @@ def _column_name(prop: Property, part: Tokens) -> ColumnName:
 def read_grains(prop: Property) -> tuple[str, ...]:
     """Return all columns of all grains in `(a)`, `((a, b), c)` or `(a AS b)`; together they identify rows too."""
     grain_columns: dict[str, None] = {}
-    for part in _list_items(prop):
+    for part in list_items(prop):
         inner = split_commas(part[1:-1]) if part and part[0].token_type is TokenType.L_PAREN else [part]
         for column in inner:
-            alias = next((at for at, token in enumerate(column) if _is_as(token)), len(column))
+            is_alias = (token.text.upper() == "AS" and token.token_type not in _TEXTS for token in column)
+            alias = next((at for at, begins in enumerate(is_alias) if begins), len(column))
             alone = column[0].text.split() if len(column) == 1 and column[0].token_type is TokenType.STRING else []
             if len(alone) == 3 and alone[1].upper() == "AS":  # 'id AS order_id'
                 grain_columns[alone[0].lower()] = None
@@ -132,18 +133,9 @@ def read_grains(prop: Property) -> tuple[str, ...]:
     return tuple(grain_columns)
 
 
-def _is_as(token: Token) -> bool:
-    return token.text.upper() == "AS" and token.token_type not in _TEXTS
-
-
-def list_items(prop: Property) -> list[list[Token]]:
-    """Return the items of a list in brackets, each as its tokens, or the value as the only item."""
-    return _list_items(prop)
-
-
 def words(prop: Property) -> tuple[str, ...]:
     """Return `a`, `(a, 'B c')` or `[a]` as strings, as written."""
-    parts = _list_items(prop)
+    parts = list_items(prop)
     if any(len(part) != 1 for part in parts):
         raise prop.error(f"`{prop.key}` takes names or quoted strings, separated by commas.")
     return tuple(part[0].text for part in parts)
@@ -206,7 +198,7 @@ def read_descriptions(parent: Property) -> tuple[tuple[str, str], ...]:
 
 def audit_calls(prop: Property) -> tuple[AuditCall, ...]:
     """Return `(a, b(x := 1))` as calls with their arguments in Spark SQL."""
-    return tuple(_audit_call(prop, part) for part in _list_items(prop))
+    return tuple(_audit_call(prop, part) for part in list_items(prop))
 
 
 def read_pairs(parent: Property) -> tuple[tuple[str, str], ...]:
@@ -226,7 +218,7 @@ def read_literals(parent: Property) -> tuple[tuple[str, str], ...]:
 
 def read_expressions(prop: Property) -> tuple[str, ...]:
     """Return `a`, `(a, days(ts))` or `[a, 'b']` as Spark SQL, plain columns in lower case."""
-    return tuple(_read_expression(prop, part) for part in _list_items(prop))
+    return tuple(_read_expression(prop, part) for part in list_items(prop))
 
 
 def _read_expression(prop: Property, part: Tokens) -> str:
@@ -336,7 +328,8 @@ def _value_sql(prop: Property) -> str:
     return spark_sql(prop.source, value)
 
 
-def _list_items(prop: Property) -> list[list[Token]]:
+def list_items(prop: Property) -> list[list[Token]]:
+    """Return the items of a list in brackets, each as its tokens, or the value as the only item."""
     value = prop.value[1:] if len(prop.value) > 1 and prop.value[0].text.upper() == "ARRAY" else prop.value
     first = value[0].token_type
     if first in (TokenType.L_PAREN, TokenType.L_BRACKET) and closing(value, 0) == len(value) - 1:

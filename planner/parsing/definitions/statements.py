@@ -105,7 +105,7 @@ def read_statement(
     source: SourceText, tokens: Tokens, model: str, temporary: frozenset[str]
 ) -> tuple[Statement, set[str]]:
     """Return a statement beside a query and its tables, no `temporary` views; raise ProjectError if it is forbidden."""
-    text, tokens = _spark_text(source, tokens)
+    text = _spark_text(source, tokens)
     for form in _BESIDE:
         match = form.pattern.match(text) if form.query else form.pattern.fullmatch(text)
         if match is None or (form.query and not _query_tokens(tokens)):
@@ -123,7 +123,7 @@ def read_statement(
 
 def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> Statement:
     """Return a statement for when the view of `model` is created or swapped; raise ProjectError for any other."""
-    text, tokens = _spark_text(source, tokens)
+    text = _spark_text(source, tokens)
     for form in _AT_VIEWS:
         if match := form.pattern.fullmatch(text):
             _check_statement(source, tokens, match, model, frozenset())
@@ -131,13 +131,11 @@ def read_view_statement(source: SourceText, tokens: Tokens, model: str) -> State
     raise _refusal_error(source, tokens, _VIEW_HINT)
 
 
-def _spark_text(source: SourceText, tokens: Tokens) -> tuple[str, Tokens]:
-    if source.dialect in SPARK:
-        return text_of(source, tokens), tokens
-    tree = sql_tokens.parse_tokens(source, tokens, "The statement")
-    if isinstance(tree, exp.Command):
-        return text_of(source, tokens), tokens
-    return sql_tokens.spark_query(tree, source, tokens), tokens
+def _spark_text(source: SourceText, tokens: Tokens) -> str:
+    tree = None if source.dialect in SPARK else sql_tokens.parse_tokens(source, tokens, "The statement")
+    if tree is None or isinstance(tree, exp.Command):
+        return text_of(source, tokens)
+    return sql_tokens.spark_query(tree, source, tokens)
 
 
 def _query_tokens(tokens: Tokens) -> Tokens:

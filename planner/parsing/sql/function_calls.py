@@ -22,6 +22,7 @@ from mergeplan.planner.parsing.sql.spark_registry import (
     option_refusal,
     spark_name,
 )
+from mergeplan.planner.semantics.reading.token_runs import CLOSING, OPENING, split_at_commas
 
 # Words that may precede a bracket without a call, including types.
 WORDS = frozenset(
@@ -30,8 +31,6 @@ WORDS = frozenset(
     partition pivot properties qualify repeatable return select set sets table tablesample tblproperties then union
     unpivot using values varchar when where with zone""".split()
 )
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _SYMBOL = re.compile(r"[!-/:-@\[-^{-~]+")  # of ASCII, but `_` and the back-tick
 # Pieces of every name in CLOSED, JAVA and OPTIONS: a text without any of them calls none of these.
 _STEMS = (
@@ -132,17 +131,7 @@ def _full_name(tokens: Sequence[Token], index: int) -> str:
 
 
 def _split_arguments(tokens: Sequence[Token], start: int) -> tuple[tuple[Token, ...], ...]:
-    arguments: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens[start:]:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth < 0:
-            break
-        if depth == 0 and token.token_type is TokenType.COMMA:
-            arguments.append([])
-        else:
-            arguments[-1].append(token)
-    return tuple(tuple(argument) for argument in arguments if argument)
+    return tuple(tuple(argument) for argument in split_at_commas(tokens[start:]) if argument)
 
 
 def _calls_in_hint(hint: Token) -> Iterator[FunctionCall]:
@@ -153,7 +142,7 @@ def _calls_in_hint(hint: Token) -> Iterator[FunctionCall]:
         opens = index + 1 < len(inner) and inner[index + 1].token_type is TokenType.L_PAREN
         if depth and opens and _is_call(inner, index):
             yield FunctionCall(_full_name(inner, index), hint, _split_arguments(inner, index + 2))
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
 
 
 def _check_call(call: FunctionCall, allowed_names: Collection[str]) -> RefusedCall | None:

@@ -21,6 +21,10 @@ TIMES = (  # far apart, and equal in nothing; the present is one more
 )
 
 
+def _refuse(moment: Any, *_: Any) -> Any:
+    raise moving_time_error(moment._name)
+
+
 class Moment:
     """The time of the run, with what is added to it."""
 
@@ -51,13 +55,7 @@ class Moment:
     def __sub__(self, other: Any) -> Moment:
         return self + -other if isinstance(other, timedelta) else self + other
 
-    def __getattr__(self, name: str) -> Any:
-        raise moving_time_error(self._name)
-
-    def _refuse(self, *_: Any) -> Any:
-        raise moving_time_error(self._name)
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = _refuse
+    __getattr__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __hash__ = _refuse
 
 
 class MomentText(str):
@@ -69,9 +67,6 @@ class MomentText(str):
         return made
 
     _name: str
-
-    def _refuse(self, *_: Any) -> Any:
-        raise moving_time_error(self._name)
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __int__ = __float__ = _refuse
     __getitem__ = __contains__ = __iter__ = __len__ = _refuse

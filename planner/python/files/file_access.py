@@ -57,18 +57,10 @@ class Accesses:
 def file_accesses(node: Code, module: Module, modules: ProjectModules) -> Accesses:
     """Return the file accesses of a piece of code of a module; functions of a module are separate pieces."""
     accesses = Accesses()
-    pieces = (
-        [node]
-        if not isinstance(node, ast.Module)
-        else [statement for statement in node.body if not _is_piece(statement, module)]
-    )
-    for piece in pieces:
-        _Piece(piece, module, modules, accesses).look()
+    for piece in node.body if isinstance(node, ast.Module) else [node]:
+        if piece is node or piece not in module.defined.get(getattr(piece, "name", ""), ()):
+            _Piece(piece, module, modules, accesses).look()
     return accesses
-
-
-def _is_piece(statement: ast.stmt, module: Module) -> bool:
-    return any(statement in module.defined.get(name, ()) for name in (getattr(statement, "name", ""),))
 
 
 @dataclass(frozen=True)

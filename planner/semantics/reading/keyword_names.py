@@ -33,8 +33,8 @@ _BEFORE = _OPERATORS | {
 # the end of a value or a table that has an alias
 _VALUES = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.STRING,
            TokenType.NUMBER, TokenType.END, TokenType.NULL, TokenType.TRUE, TokenType.FALSE)  # fmt: skip
-_AFTER = (_OPERATORS - {TokenType.STAR}) | {
-    TokenType.STAR, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.L_BRACKET, TokenType.FROM, TokenType.ALIAS,
+_AFTER = _OPERATORS | {
+    TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.L_BRACKET, TokenType.FROM, TokenType.ALIAS,
     TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.SORT_BY, TokenType.LIMIT,
     TokenType.CLUSTER_BY, TokenType.DISTRIBUTE_BY, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT,
     TokenType.THEN, TokenType.ELSE, TokenType.END, TokenType.WHEN, TokenType.IS, TokenType.IN, TokenType.NOT,

@@ -56,7 +56,8 @@ def readable(tokens: Sequence[Token]) -> Readable:
         opens = token.token_type is TokenType.LT and previous is not None and previous.text.upper() in NESTED
         closes = token.token_type is TokenType.GT and types > 0
         types += opens - closes
-        if previous and token.token_type is TokenType.STRING and _begins_hex(previous) and _HEX.fullmatch(token.text):
+        begins_hex = previous is not None and previous.token_type is TokenType.VAR and previous.text in ("x", "X")
+        if previous and begins_hex and token.token_type is TokenType.STRING and _HEX.fullmatch(token.text):
             result.tokens[-1] = Token(
                 TokenType.HEX_STRING, token.text, token.line, token.col, previous.start, token.end
             )
@@ -225,10 +226,6 @@ def _count_arguments(tokens: Sequence[Token], index: int) -> int:
     if index >= len(tokens) or tokens[index].token_type is not TokenType.L_PAREN:
         return 0
     return len(list(split_at_commas(tokens[index + 1 : operator_end(tokens, index + 1)])))
-
-
-def _begins_hex(token: Token) -> bool:
-    return token.token_type is TokenType.VAR and token.text in ("x", "X")
 
 
 def _third_of_three(before: Sequence[Token], token: Token) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
 
 def operator_end(tokens: Sequence[Token], index: int, *ends: TokenType) -> int:
@@ -15,7 +15,7 @@ def operator_end(tokens: Sequence[Token], index: int, *ends: TokenType) -> int:
     depth = 0
     while index < len(tokens):
         kind = tokens[index].token_type
-        depth += (kind in _OPENING) - (kind in _CLOSING)
+        depth += (kind in OPENING) - (kind in CLOSING)
         if depth < 0 or (depth == 0 and kind in (TokenType.PIPE_GT, TokenType.SEMICOLON, *ends)):
             break
         index += 1
@@ -23,11 +23,13 @@ def operator_end(tokens: Sequence[Token], index: int, *ends: TokenType) -> int:
 
 
 def split_at_commas(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """Yield the tokens between commas outside of brackets."""
+    """Yield the tokens between commas outside of brackets, up to the bracket that closes one before them."""
     item: list[Token] = []
     depth = 0
     for token in tokens:
-        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
+        if depth < 0:
+            break
         if depth == 0 and token.token_type is TokenType.COMMA:
             yield item
             item = []

@@ -8,7 +8,7 @@ from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.diff.data_diff import ModelDiff
 from mergeplan.planner.checks.diff.table_diff import TableDiff
 from mergeplan.planner.checks.physical_diff import PhysicalDiff
-from mergeplan.planner.contract.from_tables import physical_plan_row
+from mergeplan.planner.contract.physical import PhysicalPlanRow
 from mergeplan.planner.contract.physical_words import physical_sentence
 from mergeplan.planner.session.notebook.listed_results import samples_html, schema_text
 from mergeplan.planner.session.notebook.listing import Listed, Listing, cell_text, html_table
@@ -44,7 +44,7 @@ class PhysicalDiffs(Listed, tuple[PhysicalDiff, ...]):
             (diff.model, sentence)
             for diff in self
             for sentence in (
-                *(physical_sentence(change, str) for change in physical_plan_row(diff).changes),
+                *(physical_sentence(change, str) for change in PhysicalPlanRow.model_validate(diff).changes),
                 *filter(None, [diff.note]),
             )
         ]

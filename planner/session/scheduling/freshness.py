@@ -8,8 +8,7 @@ from mergeplan.planner.checks.freshness import FreshnessResult, FreshnessStatus,
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.metadata import Freshness
-from mergeplan.planner.model.selection import select, strip_default_catalog
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
@@ -61,10 +60,8 @@ def _list_checks(work: Workspace, environment: Environment, selectors: Collectio
     snapshots = environment.snapshots
     names: Collection[str] = snapshots.keys()
     if selectors:
-        catalog = work.project.catalogs.default
         graph = graph_of({name: snapshot.model for name, snapshot in snapshots.items()})
-        named = [strip_default_catalog(selector, catalog) for selector in selectors]
-        names = select(graph, named, git_change_finder(work.project))
+        names = select_by_request(work.project, selectors, graph)
     return [
         _Check(snapshots[name], freshness)
         for name in sorted(names)

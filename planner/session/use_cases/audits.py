@@ -12,12 +12,11 @@ from mergeplan.planner.checks.standalone import run_standalone
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.graph import graph_of
-from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.plan.schedule import ONCE
 from mergeplan.planner.session.events import Warned
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.options import AuditOptions
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.state.passed.audit_results import LISTED, RecordedAudit
@@ -52,10 +51,8 @@ def audit_history(
 
 
 def _select_models(work: Workspace, environment: Environment, selectors: Collection[str]) -> frozenset[str]:
-    project = work.project
     shown = {name: snapshot.model for name, snapshot in environment.snapshots.items()}
-    named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
-    return select(graph_of({**shown, **project.models}), named, git_change_finder(project))
+    return select_by_request(work.project, selectors, graph_of({**shown, **work.project.models}))
 
 
 def _run_selected_audits(
@@ -66,9 +63,9 @@ def _run_selected_audits(
     if since >= until:
         raise RequestError("The end does not come after the start.")
     project, time = work.project, Interval(since, until)
-    graph, since_main = graph_of(project.models), git_change_finder(project)
-    named = [strip_default_catalog(selector, project.catalogs.default) for selector in audit_options.select]
-    chosen = select(graph, named, since_main) if named else frozenset(environment.snapshots)
+    chosen = frozenset(environment.snapshots)
+    if audit_options.select:
+        chosen = select_by_request(project, audit_options.select)
     tables = {n: s.table for n, s in environment.snapshots.items() if not s.kind.is_embedded}
     embedded = {n: s.model for n, s in environment.snapshots.items() if s.kind.is_embedded}
     show = parse_samples(audit_options.samples) or project.config.audits.show_samples

@@ -72,7 +72,7 @@ def run_checks(work: Workspace, *, connect: bool = True) -> Iterator[Finding]:
         catalog = _check_with("catalog", lambda: _describe_catalog(work), work)
         yield catalog
         yield from _check_server(work) if catalog.ok and connection.remote else ()
-        state = _check_with("state", lambda: _describe_state(work), work)
+        state = _check_with("state", lambda: f"{len(work.store.environments.all())} environments", work)
         yield state
         yield from _check_promotions(work) if state.ok else ()
         yield from _check_drift(work) if state.ok else ()
@@ -159,11 +159,6 @@ def _check_server(work: Workspace) -> Iterator[Finding]:
         if not present.isdigit() or int(present) > limit.most:
             slow = f"`{limit.setting}` is {present}: {limit.slow}, which takes minutes on a small server"
             yield Finding("server", False, f"{slow}; start the server with `--conf {limit.setting}={limit.value}`")
-
-
-def _describe_state(work: Workspace) -> str:
-    environments = work.store.environments.all()
-    return f"{len(environments)} environments"
 
 
 def _check_promotions(work: Workspace) -> Iterator[Finding]:

@@ -2,10 +2,12 @@
 
 import os
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.model.selection import Changed
+from mergeplan.planner.model.graph import Graph, graph_of
+from mergeplan.planner.model.selection import Changed, select, strip_default_catalog
 from mergeplan.planner.project.loader import Project
 
 SECONDS = 30.0
@@ -32,6 +34,12 @@ def git_change_finder(project: Project) -> Changed:
         )
 
     return find_changes
+
+
+def select_by_request(project: Project, selectors: Iterable[str], graph: Graph | None = None) -> frozenset[str]:
+    """Return the models of a graph (None: of the project) that selectors choose, as a person writes them."""
+    named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
+    return select(graph or graph_of(project.models), named, git_change_finder(project))
 
 
 def _check_discovery(root: Path) -> None:

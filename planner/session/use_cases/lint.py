@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from mergeplan.planner.checks.linter import Violation, lint, sort_violations
 from mergeplan.planner.errors import Place, ProjectError, ProjectErrors
 from mergeplan.planner.model.graph import graph_of
-from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.parsing.files.lint_config import REFUSED
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.session.events import Linted, Warned
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.session.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -43,8 +42,7 @@ def lint_project(
     work: Workspace, selectors: Sequence[str] = (), extra_violations: Iterable[Violation] = ()
 ) -> LintReport:
     project = work.project
-    named = [strip_default_catalog(selector, project.catalogs.default) for selector in selectors]
-    chosen = select(graph_of(project.models), named, git_change_finder(project)) if named else None
+    chosen = select_by_request(project, selectors) if selectors else None
     misplaced = _find_misplaced_models(project) if chosen is None else ()
     violations = (*extra_violations, *_find_cycles(project), *misplaced, *_find_violations(work, chosen))
     work.lookups.keep()

@@ -16,7 +16,6 @@ from mergeplan.planner.errors import LeaseHeld, ProjectError, RequestError
 from mergeplan.planner.intervals import Timeline, subtract_intervals
 from mergeplan.planner.model.graph import graph_of
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.schedule import Readiness, Window
 from mergeplan.planner.python.running import open_runner
@@ -25,7 +24,7 @@ from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.options import RunOptions
 from mergeplan.planner.session.scheduling.recording import record_run, restate_recorded
 from mergeplan.planner.session.use_cases.applying import Record, execute_plan
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.session.use_cases.planning import estimate_costs
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.environment import PROD, Environment
@@ -143,6 +142,5 @@ def _select_run_models(work: Workspace, environment: Environment, options: RunOp
     if not options.select:
         return None
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
-    named = [strip_default_catalog(selector, work.project.catalogs.default) for selector in options.select]
-    names = select(graph, named, git_change_finder(work.project))
+    names = select_by_request(work.project, options.select, graph)
     return names | graph.upstream(names) if options.upstream else names

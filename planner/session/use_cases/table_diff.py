@@ -9,14 +9,12 @@ from mergeplan.planner.checks.diff.data_diff import mask_samples
 from mergeplan.planner.checks.diff.diff_query import DiffOptions
 from mergeplan.planner.checks.diff.table_diff import TableDiff, compare_tables, find_changed_models
 from mergeplan.planner.errors import MergeplanError, Place, RequestError
-from mergeplan.planner.model.graph import graph_of
-from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.sql.names import model_name
 from mergeplan.planner.parsing.sql.tokens import SourceText, did_you_mean, tokenize
 from mergeplan.planner.session.options import TableDiffOptions
-from mergeplan.planner.session.use_cases.git_changes import git_change_finder
+from mergeplan.planner.session.use_cases.git_changes import select_by_request
 from mergeplan.planner.session.workspace import Workspace
 from mergeplan.planner.snapshot.environment import Environment, parse_environment_name
 from mergeplan.planner.state.physical_tables import are_ours
@@ -116,8 +114,7 @@ def _select_models(
     changed = find_changed_models(first_tables, second_tables)
     if not selectors:
         return changed
-    named = [strip_default_catalog(selector, work.project.catalogs.default) for selector in selectors]
-    selected_names = select(graph_of(work.project.models), named, git_change_finder(work.project))
+    selected_names = select_by_request(work.project, selectors)
     return tuple(name for name in changed if name in selected_names)
 
 

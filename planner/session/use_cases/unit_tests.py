@@ -46,7 +46,8 @@ def select_tests(tests: Sequence[UnitTest], names: Sequence[str], patterns: Sequ
             candidates = [word for test in tests for word in (test.name, test.model, test.path)]
             raise RequestError(f"`{name}` is no test.", hint=did_you_mean(name, candidates, most=12))
     matches = [test for test in tests if not names or any(_matches_name(test, name) for name in names)]
-    matches = [test for test in matches if not patterns or any(_matches_pattern(test, pattern) for pattern in patterns)]
+    if patterns:
+        matches = [t for t in matches if any(pattern in t.name or fnmatch(t.name, pattern) for pattern in patterns)]
     if not matches and patterns:
         hint = did_you_mean(patterns[0], [test.name for test in tests], most=12)
         raise RequestError(f"`{patterns[0]}` is no test.", hint=hint)
@@ -60,7 +61,3 @@ def _matches_name(test: UnitTest, name: str) -> bool:
     if test_name:
         return fnmatch(test.path, path) and fnmatch(test.name, test_name)
     return any(fnmatch(word, path) for word in (test.name, test.model, test.path))
-
-
-def _matches_pattern(test: UnitTest, pattern: str) -> bool:
-    return pattern in test.name or fnmatch(test.name, pattern)

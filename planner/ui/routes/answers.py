@@ -16,9 +16,10 @@ from starlette.routing import Match
 from starlette.types import Scope as AsgiScope
 
 from mergeplan.planner.api.access import Mode, Scope
-from mergeplan.planner.api.context import ApiContext, context_of, principal_of
+from mergeplan.planner.api.context import context_of, principal_of
 from mergeplan.planner.api.first_reading import StillReading
 from mergeplan.planner.api.problems import RETRY_SECONDS, ApiError, problem_of
+from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.errors import MergeplanError, RequestError
 from mergeplan.planner.ui.catalog_pages import CHOICES_MAX
 from mergeplan.planner.ui.render import CATALOG_TABS, HEADERS, TABS, Frame, render
@@ -66,6 +67,9 @@ def ui_of(request: Request) -> UiState:
     return state
 
 
+Ui = Annotated[UiState, Depends(ui_of)]
+
+
 def is_allowed(request: Request, scope: Scope, mode: Mode | None = None) -> bool:
     return context_of(request).allows(principal_of(request), scope, mode)
 
@@ -101,6 +105,16 @@ def form_choices(request: Request) -> Mapping[str, tuple[str, ...]]:
         "environment_names": tuple(environment.name for environment in snapshot.environments),
         "test_names": tuple(test.name for test in snapshot.project.tests)[:CHOICES_MAX],
     }
+
+
+def read_catalog(request: Request) -> Catalog:
+    """Return the catalog of prod, whose queries may not have been read."""
+    return ui_of(request).pages(context_of(request).reader.read_for_page(with_queries=False)).catalog
+
+
+def form_page(request: Request, template: str, here: str, values: dict[str, str], error: str = "") -> HTMLResponse:
+    choices = form_choices(request)
+    return html_response(render(template, frame_of(request), here=here, values=values, error=error, **choices))
 
 
 def html_response(text: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:
@@ -167,10 +181,6 @@ def check_confirmed(form: Form) -> None:
     """Raise RequestError unless the box of a form that changes an environment is checked."""
     if form.get("sure") != "1":
         raise RequestError("The box above the button is not checked.", hint="Check it to confirm.")
-
-
-def context_and_ui(request: Request) -> tuple[ApiContext, UiState]:
-    return context_of(request), ui_of(request)
 
 
 def _error_sentence(errors: Any) -> str:

@@ -10,7 +10,7 @@ from mergeplan.planner.api.access import Mode, Scope
 from mergeplan.planner.api.context import ApiContext, Context
 from mergeplan.planner.api.jobs.requests import AuditBody, Jobs, TableDiffBody, TestBody
 from mergeplan.planner.api.jobs.results import CheckResult
-from mergeplan.planner.api.routes.environments import check_exists
+from mergeplan.planner.api.routes.environments import check_environment
 from mergeplan.planner.contract.from_events import lint_line
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.session.unopened import lint_refusals
@@ -24,11 +24,12 @@ from mergeplan.planner.ui.routes.answers import (
     OwnForm,
     PageRoute,
     check_scope,
-    context_and_ui,
     form_choices,
+    form_page,
     frame_of,
     html_response,
     make_body,
+    read_catalog,
     redirect_to,
     split_words,
 )
@@ -46,7 +47,7 @@ def show_checks(request: Request, context: Context) -> Response:
     check_scope(request, Scope.READ)
     last = {sort: islice(_last_results(context.checks.list(sort)), ROWS_MOST) for sort in ("audit", "test")}
     audits = _recorded_audits(context) or tuple(map(check_row, last["audit"]))
-    values = {"audits": audits, "tests": tuple(map(check_row, last["test"])), "catalog": _read_catalog(request)}
+    values = {"audits": audits, "tests": tuple(map(check_row, last["test"])), "catalog": read_catalog(request)}
     choices = form_choices(request)
     return html_response(render("checks.html", frame_of(request), here="Checks", **values, **choices))
 
@@ -57,7 +58,7 @@ def show_lint(request: Request, context: Context) -> Response:
     with context.reader.open() as work:
         report = lint_project(work, (), lint_refusals(work.project))
     rows = tuple(map(lint_line, report.violations))
-    values = {"violations": rows, "catalog": _read_catalog(request)}
+    values = {"violations": rows, "catalog": read_catalog(request)}
     return html_response(render("lint.html", frame_of(request), here="Checks", **values))
 
 
@@ -74,8 +75,7 @@ def run_audits(request: Request, context: Context, form: OwnForm) -> Response:
     body = make_body(
         AuditBody, environment=form.get("environment", "").strip(), select=split_words(form.get("select", ""))
     )
-    with context.reader.open_state() as work:
-        check_exists(work, body.environment or PROD)
+    check_environment(context, body.environment or PROD)
     return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).audit(body)).id}")
 
 
@@ -87,7 +87,7 @@ def show_diff(
 ) -> Response:
     check_scope(request, Scope.READ, Mode.PLAN)
     values = dict.fromkeys(COMPARED, "") | {"first": first, "second": second}
-    return html_response(_diff_form(request, values))
+    return form_page(request, "diff.html", "Table diff", values)
 
 
 @router.post("/diff")
@@ -101,13 +101,8 @@ def compare(request: Request, context: Context, form: OwnForm) -> Response:
         body = make_body(TableDiffBody, **texts, on=split_words(form.get("on", "")), samples=SAMPLES)
     except RequestError as error:
         values = dict.fromkeys(COMPARED, "") | dict(form)
-        return html_response(_diff_form(request, values, error.message))
+        return form_page(request, "diff.html", "Table diff", values, error.message)
     return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).table_diff(body)).id}")
-
-
-def _diff_form(request: Request, values: dict[str, str], error: str = "") -> str:
-    choices = form_choices(request)
-    return render("diff.html", frame_of(request), here="Table diff", values=values, error=error, **choices)
 
 
 def _recorded_audits(context: ApiContext) -> tuple[AuditResultRow, ...]:
@@ -125,8 +120,3 @@ def _last_results(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
         if (result.name, result.model) not in yielded_checks:
             yielded_checks.add((result.name, result.model))
             yield result
-
-
-def _read_catalog(request: Request) -> object:
-    context, ui = context_and_ui(request)
-    return ui.pages(context.reader.read_for_page(with_queries=False)).catalog

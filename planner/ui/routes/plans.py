@@ -11,7 +11,7 @@ from mergeplan.planner.api.jobs.job import JobKind, JobRecord
 from mergeplan.planner.api.jobs.requests import ApplyBody, Jobs, PlanBody, RestatementBody, RollbackBody, RunBody
 from mergeplan.planner.api.names import EnvironmentName
 from mergeplan.planner.api.problems import Conflict
-from mergeplan.planner.api.routes.environments import check_exists
+from mergeplan.planner.api.routes.environments import check_environment, find_environment
 from mergeplan.planner.api.routes.jobs import cancel_record, find_job
 from mergeplan.planner.api.routes.plans import PLANS, submit_apply
 from mergeplan.planner.contract.from_history import rollback_view
@@ -23,14 +23,15 @@ from mergeplan.planner.ui.routes.answers import (
     Form,
     OwnForm,
     PageRoute,
+    Ui,
     check_confirmed,
     check_scope,
-    context_and_ui,
-    form_choices,
+    form_page,
     frame_of,
     html_response,
     is_allowed,
     make_body,
+    read_catalog,
     redirect_to,
     split_words,
 )
@@ -52,7 +53,7 @@ def list_plans(request: Request, context: Context) -> Response:
     plans = tuple(plan_rows(context.jobs.list(PLANS)[:LISTED]))
     jobs = [job_row(record) for record in context.jobs.list() if not record.kind.is_plan][:LISTED]
     return html_response(
-        render("plans.html", frame_of(request), here="Plans", plans=plans, jobs=jobs, **_catalog_values(request))
+        render("plans.html", frame_of(request), here="Plans", plans=plans, jobs=jobs, catalog=read_catalog(request))
     )
 
 
@@ -64,7 +65,7 @@ def show_form(
 ) -> Response:
     check_scope(request, Scope.PLAN)
     values = dict.fromkeys((*FIELDS, *OPTIONS, "more"), "") | {"environment": environment, "restate": restate}
-    return html_response(_plan_form(request, values))
+    return form_page(request, "plan_new.html", "Plans", values)
 
 
 @router.post("/plans")
@@ -81,14 +82,13 @@ def make_plan(request: Request, context: Context, form: OwnForm) -> Response:
         values = dict.fromkeys((*FIELDS, *OPTIONS), "") | dict(form)
         values["more"] = "1" if any(form.get(name) for name in (*OPTIONS, "effective_from")) else ""
         sentence = f"{error.message} {error.hint}".strip()
-        return html_response(_plan_form(request, values, sentence))
+        return form_page(request, "plan_new.html", "Plans", values, sentence)
     return redirect_to(f"/plans/{context.submit(request_of_job).id}")
 
 
 @router.get("/plans/{job_id}")
-def show_plan(request: Request, job_id: str) -> Response:
+def show_plan(request: Request, context: Context, ui: Ui, job_id: str) -> Response:
     check_scope(request, Scope.READ, Mode.PLAN)
-    context, ui = context_and_ui(request)
     record = find_job(context, job_id, principal_of(request), PLANS)
     facts = ui.facts(context, record)
     applies = [job for job in context.jobs.list([JobKind.APPLY]) if facts.plan and job.plan_id == facts.plan.id]
@@ -101,15 +101,13 @@ def show_plan(request: Request, job_id: str) -> Response:
         may_categorize=is_allowed(request, Scope.PLAN) and record.kind is JobKind.PLAN,
         events=_events_address(record),
     )
-    catalog = ui.pages(context.reader.read_for_page(with_queries=False)).catalog
-    return html_response(plan_page(catalog, frame_of(request), job, applies))
+    return html_response(plan_page(read_catalog(request), frame_of(request), job, applies))
 
 
 @router.post("/plans/{job_id}/categories")
-def categorize(request: Request, job_id: str, form: OwnForm) -> Response:
+def categorize(request: Request, context: Context, job_id: str, form: OwnForm) -> Response:
     """Plan again with the categories that were chosen."""
     who = check_scope(request, Scope.PLAN)
-    context, _ = context_and_ui(request)
     record = find_job(context, job_id, principal_of(request), (JobKind.PLAN,))
     body = PlanBody.model_validate(record.request)
     chosen = {name.removeprefix(CATEGORY): text for name, text in form.items() if name.startswith(CATEGORY) and text}
@@ -121,10 +119,9 @@ def categorize(request: Request, job_id: str, form: OwnForm) -> Response:
 
 
 @router.post("/plans/{job_id}/apply")
-def apply_plan(request: Request, job_id: str, form: OwnForm) -> Response:
+def apply_plan(request: Request, context: Context, job_id: str, form: OwnForm) -> Response:
     check_scope(request, Scope.APPLY)
     check_confirmed(form)
-    context, _ = context_and_ui(request)
     principal = principal_of(request)
     assert principal is not None
     planned = find_job(context, job_id, principal, PLANS)
@@ -133,23 +130,20 @@ def apply_plan(request: Request, job_id: str, form: OwnForm) -> Response:
 
 
 @router.get("/jobs/{job_id}")
-def show_job(request: Request, job_id: str) -> Response:
+def show_job(request: Request, context: Context, ui: Ui, job_id: str) -> Response:
     """Show a job, or redirect to the page of a plan."""
     check_scope(request, Scope.READ, Mode.PLAN)
-    context, ui = context_and_ui(request)
     record = find_job(context, job_id, principal_of(request))
     if record.kind.is_plan:
         return redirect_to(f"/plans/{record.id}")
-    catalog = ui.pages(context.reader.read_for_page(with_queries=False)).catalog
     may_cancel = is_allowed(request, record.kind.scope)
     job = ShownJob(record, ui.facts(context, record), may_cancel=may_cancel, events=_events_address(record))
-    return html_response(job_page(catalog, frame_of(request), job))
+    return html_response(job_page(read_catalog(request), frame_of(request), job))
 
 
 @router.post("/jobs/{job_id}/cancel")
-def cancel_job(request: Request, job_id: str, form: OwnForm) -> Response:
+def cancel_job(request: Request, context: Context, job_id: str, form: OwnForm) -> Response:
     check_scope(request, Scope.READ, Mode.PLAN)
-    context, _ = context_and_ui(request)
     record: JobRecord = find_job(context, job_id, principal_of(request))
     cancel_record(context, record, principal_of(request))
     return redirect_to(f"/jobs/{job_id}")
@@ -165,12 +159,12 @@ def show_rollback(
     """Show the effect of a rollback; nothing is changed."""
     check_scope(request, Scope.READ)
     with context.reader.open() as work:
-        check_exists(work, name)
+        find_environment(work, name)
         plan = plan_rollback(work, name, revision)
     refusal = f"{plan.refusal.message} {plan.refusal.hint}".strip() if plan.refusal else ""
     values = {"dry": rollback_view(plan), "refusal": refusal, "current": 0}
     return html_response(
-        render("rollback.html", frame_of(request), here="Environments", **values, **_catalog_values(request))
+        render("rollback.html", frame_of(request), here="Environments", **values, catalog=read_catalog(request))
     )
 
 
@@ -181,8 +175,7 @@ def roll_back(request: Request, context: Context, name: EnvironmentName, form: O
     check_confirmed(form)
     body = make_body(RollbackBody, revision=form.get("revision", ""), note=form.get("note", ""))
     with context.reader.open_state() as work:
-        check_exists(work, name)
-        current = work.store.environments.get(name).revision
+        current = find_environment(work, name).revision
     if form.get("expected") != str(current):
         message = f"`{name}` is at revision {current} by now."
         raise Conflict(message, hint="Look at what the rollback would do now.")
@@ -194,8 +187,7 @@ def run(request: Request, context: Context, name: EnvironmentName, form: OwnForm
     """Compute what is due in an environment."""
     who = check_scope(request, Scope.APPLY)
     check_confirmed(form)
-    with context.reader.open_state() as work:
-        check_exists(work, name)
+    check_environment(context, name)
     body = make_body(RunBody, environment=name, note=form.get("note", ""))
     return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).run(body)).id}")
 
@@ -206,18 +198,12 @@ def drop(request: Request, context: Context, name: EnvironmentName, form: OwnFor
     who = check_scope(request, Scope.APPLY)
     check_confirmed(form)
     check_droppable(name)
-    with context.reader.open_state() as work:
-        check_exists(work, name)
+    check_environment(context, name)
     return redirect_to(f"/jobs/{context.submit(Jobs(context.settings, who).invalidate(name)).id}")
 
 
 def _events_address(record: JobRecord) -> str:
     return f"/api/v1/jobs/{record.id}/events"
-
-
-def _plan_form(request: Request, values: dict[str, str], error: str = "") -> str:
-    choices = form_choices(request)
-    return render("plan_new.html", frame_of(request), here="Plans", values=values, error=error, **choices)
 
 
 def _plan_body(form: Form) -> PlanBody:
@@ -230,8 +216,3 @@ def _plan_body(form: Form) -> PlanBody:
 def _restatement_body(form: Form) -> RestatementBody:
     texts = {name: form.get(name, "").strip() for name in ("environment", "start", "end")}
     return make_body(RestatementBody, models=split_words(form["restate"]), **texts)
-
-
-def _catalog_values(request: Request) -> dict[str, object]:
-    context, ui = context_and_ui(request)
-    return {"catalog": ui.pages(context.reader.read_for_page(with_queries=False)).catalog}

@@ -11,7 +11,7 @@ from mergeplan.planner.api.context import ApiContext, Context, context_of
 from mergeplan.planner.api.jobs.job import JobKind, JobRecord
 from mergeplan.planner.api.names import EnvironmentName
 from mergeplan.planner.api.problems import NotFound
-from mergeplan.planner.api.routes.environments import check_exists
+from mergeplan.planner.api.routes.environments import find_environment
 from mergeplan.planner.api.routes.models import find_model
 from mergeplan.planner.contract.from_history import environment_row, revision_row
 from mergeplan.planner.snapshot.environment import PROD
@@ -19,15 +19,7 @@ from mergeplan.planner.ui.catalog_pages import AuditResultRow, CatalogPages, Mod
 from mergeplan.planner.ui.job_pages import check_row, recorded_row, run_row
 from mergeplan.planner.ui.lineage_page import LineageQuery, lineage_page
 from mergeplan.planner.ui.render import format_when, render
-from mergeplan.planner.ui.routes.answers import (
-    PageRoute,
-    check_scope,
-    context_and_ui,
-    frame_of,
-    html_response,
-    is_allowed,
-    ui_of,
-)
+from mergeplan.planner.ui.routes.answers import PageRoute, Ui, check_scope, frame_of, html_response, is_allowed, ui_of
 from mergeplan.planner.ui.state import UiState
 
 router = APIRouter(route_class=PageRoute)
@@ -39,19 +31,19 @@ Words = Annotated[str, Query(max_length=500)]
 
 
 @router.get("/")
-def show_catalog(request: Request, q: Words = "", page: Annotated[int, Query(ge=1, le=100_000)] = 1) -> Response:
+def show_catalog(
+    request: Request, context: Context, ui: Ui, q: Words = "", page: Annotated[int, Query(ge=1, le=100_000)] = 1
+) -> Response:
     """Show the catalog, or the matches of a search, which needs the columns."""
     check_scope(request, Scope.READ)
-    context, ui = context_and_ui(request)
     snapshot = context.reader.read_for_page(with_queries=bool(q.strip()))
     listing = ui.pages(snapshot).listing(frame_of(request), q.strip(), page, counts_unused=snapshot.has_queries)
     return html_response(listing)
 
 
 @router.get("/models/{name}")
-def show_model(request: Request, name: str) -> Response:
+def show_model(request: Request, context: Context, ui: Ui, name: str) -> Response:
     check_scope(request, Scope.READ)
-    context, ui = context_and_ui(request)
     snapshot = context.reader.read_for_page()
     row = find_model(snapshot, name)
     pages = ui.pages(snapshot)
@@ -102,9 +94,8 @@ def show_environments(request: Request) -> Response:
 def show_environment(request: Request, context: Context, name: EnvironmentName) -> Response:
     check_scope(request, Scope.READ)
     with context.reader.open_state() as work:
-        check_exists(work, name)
+        current = find_environment(work, name).revision
         rows = tuple(map(revision_row, work.store.environments.history(name)))
-        current = work.store.environments.get(name).revision
     values = {"environment": name, "revisions": rows, "current": current, "prod": PROD}
     return html_response(render("environment.html", frame_of(request), here="Environments", **values))
 
@@ -149,9 +140,8 @@ def _newest_audits(context: ApiContext, model: str) -> tuple[AuditResultRow, ...
 def _plan_categories(request: Request, job_id: str) -> dict[str, str]:
     """Return the models of a plan with their categories; raise NotFound if there is no such plan."""
     check_scope(request, Scope.READ, Mode.PLAN)
-    context, ui = context_and_ui(request)
-    record = context.jobs.get(job_id)
+    record = context_of(request).jobs.get(job_id)
     if record is None or not record.kind.is_plan:
         raise NotFound(f"There is no plan `{job_id}`.", hint="It may be forgotten by now.")
-    plan = ui.facts(context, record).plan
+    plan = ui_of(request).facts(context_of(request), record).plan
     return {model.name: str(model.category or model.change) for model in plan.models} if plan else {}

@@ -21,7 +21,7 @@ from mergeplan.bot.forge.events import Event
 from mergeplan.bot.github.events import sign_body
 from mergeplan.bot.inbox.inbox import Inbox
 from mergeplan.bot.service.webhook import Intake
-from tests.bot.conftest import SECRET, SHOP
+from tests.bot.conftest import SECRET, SHOP, read_guids
 from tests.planner.conftest import empty_url, new_postgresql, postgresql  # noqa: F401 - fixtures
 
 SERVER = """
@@ -157,7 +157,7 @@ def serving(url: str, folder: Path) -> Iterator[tuple[int, subprocess.Popen[byte
 
 def guids_in_store(url: str) -> list[str]:
     with closing(Inbox(url)) as inbox:
-        return sorted(inbox.deliveries.guids())
+        return sorted(read_guids(inbox))
 
 
 @pytest.mark.sampled

@@ -11,7 +11,7 @@ import pytest
 from mergeplan.bot.service.replay import Stored, post_delivery, read_stored, rehearse_delivery
 from mergeplan.bot.settings import Settings
 from mergeplan.planner.errors import RequestError
-from tests.bot.conftest import COLUMN, SHOP, Bench
+from tests.bot.conftest import COLUMN, SHOP, Bench, read_guids
 from tests.bot.github.test_events import press_payload
 
 
@@ -44,7 +44,7 @@ def test_a_rehearsal_says_who_pressed_what_and_that_an_unknown_check_is_nobodys(
 def test_a_rehearsal_says_what_would_be_done_and_does_nothing(bench: Bench) -> None:
     number = bench.open(COLUMN)
     bench.idle()
-    before = bench.context.inbox.deliveries.guids()
+    before = read_guids(bench.context.inbox)
     lines, ok = rehearse_delivery(
         bench.settings, Stored("g-9", "issue_comment", comment(number, "/plan\n/categorise x y"))
     )
@@ -58,7 +58,7 @@ def test_a_rehearsal_says_what_would_be_done_and_does_nothing(bench: Bench) -> N
     ]
     assert "categorise" in lines[3]
     assert pull[-1] == f"Then nothing: {SHOP}#{number} is planned, as it should be."
-    assert bench.context.inbox.deliveries.guids() == before
+    assert read_guids(bench.context.inbox) == before
     assert bench.context.inbox.queue.is_idle()
 
 

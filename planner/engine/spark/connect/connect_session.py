@@ -137,7 +137,7 @@ class ConnectSession:
         A warm Spark may have been started with other settings, which are reset here.
         """
         expected_conf = {**DEFAULTS, **{key: value for key, value in conf.items() if key in DEFAULTS}}
-        actual_conf = self._read_conf(expected_conf)
+        actual_conf = self.read_conf(expected_conf)
         differing_conf = {
             key: value
             for key, value in actual_conf.items()
@@ -153,16 +153,13 @@ class ConnectSession:
             hint = "Write them into `config` of the gateway: the versions of tables depend on them."
             raise RequestError(f"Spark at {where} has settings that config.yaml does not have: {listed}.", hint=hint)
 
-    def _read_conf(self, keys: Iterable[str]) -> dict[str, str]:
+    def read_conf(self, keys: Iterable[str]) -> dict[str, str]:
         """Return the session's values of these settings, as far as the server knows them, by one request."""
         from pyspark.sql.connect.proto.base_pb2 import ConfigRequest
 
         client: Any = self.spark.client
         operation = ConfigRequest.Operation(get_option=ConfigRequest.GetOption(keys=list(keys)))
         return {key: value for key, value in client.config(operation).pairs if value is not None}
-
-    def startup_conf(self, keys: Iterable[str]) -> dict[str, str]:
-        return self._read_conf(keys)
 
     def _record_stages(self, stages: Any, *_: Any, **__: Any) -> None:
         self._stages.update(stage.stage_id for stage in stages or ())

@@ -191,7 +191,7 @@ class ProjectProxy:
                 raise
 
         try:
-            return self._ready_session().add_artifacts(admit_requests(), context)
+            return self._ready_session().answer("AddArtifacts", admit_requests(), context)
         except LIB.grpc.RpcError:
             if wrong:
                 raise wrong[0] from None

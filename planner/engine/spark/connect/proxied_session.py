@@ -41,7 +41,9 @@ class ProxiedSession:
         self._run_plan(plan)
 
     def answer(self, method: str, request: Any, context: Any | None = None) -> bytes:
-        call = self._channel.unary_unary(_method_path(method), request_serializer=bytes_of)
+        """Return the answer to a request; to AddArtifacts, that to all of its requests."""
+        open_call = self._channel.stream_unary if method == "AddArtifacts" else self._channel.unary_unary
+        call = open_call(_method_path(method), request_serializer=bytes_of)
         future = call.future(request, timeout=ANSWERING, metadata=self._metadata)
         answer: bytes = self._cancel_with(future, context).result()
         return answer
@@ -50,12 +52,6 @@ class ProxiedSession:
         call = self._channel.unary_stream(_method_path(method), request_serializer=bytes_of)
         responses: Iterator[bytes] = self._cancel_with(call(request, metadata=self._metadata), context)
         return responses
-
-    def add_artifacts(self, requests: Iterator[Any], context: Any) -> bytes:
-        call = self._channel.stream_unary(_method_path("AddArtifacts"), request_serializer=bytes_of)
-        future = call.future(requests, timeout=ANSWERING, metadata=self._metadata)
-        answer: bytes = self._cancel_with(future, context).result()
-        return answer
 
     def close(self) -> None:
         request = LIB.proto.ReleaseSessionRequest(session_id=self._session)

@@ -64,7 +64,6 @@ def serve_warm(
     connection: Connection,
     *,
     profile: str = "backfill",
-    wait: float = WAIT,
     say: Callable[[str], None] = print,
 ) -> None:
     """Serve the embedded catalog until SIGTERM or SIGINT; print a line each time that it is ready.
@@ -77,7 +76,7 @@ def serve_warm(
     lock = CatalogLock(spark_folder(home))
     project_request = request_of(connection)  # of a project; outside of one, what the last client needed
     with _stop_event() as stop:
-        lock.acquire(wait)
+        lock.acquire(WAIT)
         lock.publish(Owner(os.getpid(), command(), warm=True))
         try:
             current_connection = (

@@ -44,7 +44,18 @@ class DbtQuestion(DbtPart):
         return json.dumps([self.kind, self.subject, self.by])
 
 
-class DbtNode(DbtPart):
+class DbtRelation(DbtPart):
+    """A part that has a table; `relation` is the table's name as dbt writes it."""
+
+    relation: str
+
+    @property
+    def table(self) -> str:
+        """Its name in mergeplan: in lower case, without back-ticks."""
+        return table_name(self.relation)
+
+
+class DbtNode(DbtRelation):
     """A model, seed, snapshot or test.
 
     `relation` is the name of its table as dbt writes it. `text` is the query of a table's first run, `later` that of an
@@ -58,7 +69,6 @@ class DbtNode(DbtPart):
     name: str
     path: str
     package: str
-    relation: str
     language: str
     settings: dict[str, Any]
     columns: tuple[DbtColumn, ...]
@@ -81,11 +91,6 @@ class DbtNode(DbtPart):
         return ProjectError(f"`{self.table}` {why}.", place=Place(self.path, 1), hint=hint)
 
     @property
-    def table(self) -> str:
-        """Its name in mergeplan: in lower case, without back-ticks."""
-        return table_name(self.relation)
-
-    @property
     def materialized(self) -> str:
         """Its materialization in dbt, in lower case."""
         return str(self.settings.get("materialized", "view")).lower()
@@ -101,11 +106,10 @@ class DbtNode(DbtPart):
         return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
 
 
-class DbtSource(DbtPart):
+class DbtSource(DbtRelation):
     """A table that dbt reads and does not build."""
 
     id: str
-    relation: str
     path: str
     description: Text
     columns: tuple[DbtColumn, ...]
@@ -123,11 +127,6 @@ class DbtSource(DbtPart):
     def _has_age(self) -> bool:
         return bool(self.freshness.get("warn_after") or self.freshness.get("error_after"))
 
-    @property
-    def table(self) -> str:
-        """Its name in mergeplan: in lower case, without back-ticks."""
-        return table_name(self.relation)
-
 
 class DbtExposure(DbtPart):
     """A user of tables outside of the project."""
@@ -139,16 +138,12 @@ class DbtExposure(DbtPart):
     depends_on: tuple[str, ...]
 
 
-class DbtFixture(DbtPart):
+class DbtFixture(DbtRelation):
     """Rows of a unit test, or the SELECT that returns them; `relation` is '' for the expected ones."""
 
     relation: str = ""
     rows: tuple[dict[str, Any], ...] = ()
     query: Text = ""
-
-    @property
-    def table(self) -> str:
-        return table_name(self.relation)
 
 
 class DbtUnitTest(DbtPart):
