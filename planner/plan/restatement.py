@@ -318,8 +318,8 @@ def outdate_rows(snapshot: Snapshot, held_time: Timeline, time: Timeline) -> Tim
     gone = intersect_intervals(held_time, time)
     if not gone or snapshot.is_preview or snapshot.kind.keeps_history:
         return ()
-    if not snapshot.kind.is_incremental:
+    if not snapshot.kind.is_by_time:  # merged rows stay in a table, whatever is merged into it again
         return held_time
-    if snapshot.model.is_order_dependent:  # its later batches build on that one
+    if snapshot.model.reads_itself:  # its later batches build on that one
         return intersect_intervals(held_time, build_timeline(gone[0].start, held_time[-1].end))
     return gone
