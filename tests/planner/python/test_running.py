@@ -151,10 +151,9 @@ def test_a_shorter_unit_than_the_crons_own_is_what_time_is_counted_in() -> None:
 def test_a_model_restates_itself_when_its_cron_has_struck_since() -> None:
     weekly = {**SHOP, "s.days": replace_settings(SHOP["s.days"], {"auto_restatement_cron": Cron("@weekly")})}
     shown = promote(weekly)[0].snapshots
-    table = shown["s.days"].table
 
-    assert due_to_restate(shown, {table: day("2026-01-10")}, LATER) == ("s.days",)
-    assert due_to_restate(shown, {table: day("2026-01-11")}, LATER) == ()
+    assert due_to_restate(shown, {"s.days": day("2026-01-10")}, LATER) == ("s.days",)
+    assert due_to_restate(shown, {"s.days": day("2026-01-11")}, LATER) == ()
     assert due_to_restate(shown, {}, LATER) == ()
 
 
