@@ -271,7 +271,9 @@ def test_a_table_that_no_environment_shows_is_overtaken_if_it_is_downstream_or_u
     assert overtaken == {tables["s.t"]: last, tables["s.n"]: times[tables["s.n"]], "unknown": times["unknown"]}
 
 
-KEYED = model("s.t", "SELECT id FROM raw.x", Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), start=day("2026-01-01"))
+KEYED = model(
+    "s.t", "SELECT id FROM raw.x", Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), start=day("2026-01-01")
+)
 SELF_READING = replace(RANGED, sql=f"{RANGED.sql} AND id > (SELECT COUNT(*) FROM s.t)", reads_itself=True)
 
 
