@@ -35,7 +35,7 @@ NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
 class RollbackFacts:
     """The facts of a rollback: the environment now and then, history (newest first), existing tables and their time.
 
-    `drifted` are tables that an override or a comparison kept in a revision that is taken back.
+    `drifted` are tables that an override or a comparison kept, over other rows, in a revision that is taken back.
     """
 
     now: datetime
@@ -121,8 +121,9 @@ def build_rollback(store: StateStore, name: str, to_revision: int | None, now: d
     shown = {snapshot.table for environment in (old, earlier) for snapshot in environment.snapshots.values()}
     timelines, prod = store.intervals.load_timelines(shown), store.environments.get(PROD)
     since = (row.revision for row in history if row.revision > target.revision and row.action not in NOT_IN_FORCE)
-    later = (store.environments.get_revision(name, revision).snapshots.values() for revision in since)
-    drifted = frozenset(snapshot.table for snapshots in later for snapshot in snapshots if snapshot.forced)
+    later = (s for revision in since for s in store.environments.get_revision(name, revision).snapshots.values())
+    pairs = ((snapshot, earlier.snapshots.get(snapshot.name)) for snapshot in later if snapshot.forced)
+    drifted = frozenset(a.table for a, b in pairs if b and (not b.forced or a.raw != b.raw))
     return decide_rollback(RollbackFacts(now, old, earlier, target, history, tables, timelines, prod, drifted))
 
 
@@ -213,7 +214,7 @@ def _find_drifted_tables(
     graph = graph_of({name: snapshot.model for name, snapshot in new.snapshots.items()})
     lacks = {name: table.lacks for name, table in behind.items()}
     for name, snapshot in new.snapshots.items():
-        if snapshot.table in facts.drifted and not snapshot.forced:
+        if snapshot.table in facts.drifted:
             since = build_timeline(snapshot.model.cron.cut(until), ALL_TIME[-1].end)
             above = (interval for parent in graph.upstream([name]) for interval in lacks.get(parent, ()))
             loaded_time = facts.timelines.get(snapshot.table, ())

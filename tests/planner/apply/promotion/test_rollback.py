@@ -17,7 +17,7 @@ from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.snapshot.environment import Environment
-from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
 from mergeplan.planner.state.environments import Cause, HistoryAction
 from mergeplan.planner.state.store import StateStore
 from tests.planner.apply.promotion.test_promotion import Breaking, _build_table, promote_to, view_values  # noqa: F401 - a fixture
@@ -167,6 +167,21 @@ def test_days_that_a_kept_table_got_from_what_is_taken_back_are_forgotten(
         ("s.b", (days(5, 8),)),
     ]
     assert store.intervals.load_timelines([reader.table])[reader.table] == (days(1, 4),)
+
+
+def test_days_that_a_table_got_from_what_is_taken_back_are_forgotten_though_it_was_kept_before(
+    store: StateStore,
+) -> None:
+    """Two merges of the category non-breaking, of which the later one is taken back."""
+    before, today, reader = (fill_by_day(store, *row) for row in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 8)))
+    kept = replace(reader, model=replace(reader.model, depends_on=("s.a",)), forced=True)
+    over_today = replace(kept, meaning=Meaning("rows of today", ()))
+
+    plan = decide_rollback(store, environment("prod", before, kept), environment("prod", today, over_today))
+    again = decide_rollback(store, environment("prod", before, kept), environment("prod", today, kept))
+
+    assert plan.forgets == {reader.table: (days(5, 8),)}
+    assert again.forgets == {}
 
 
 def test_a_view_that_comes_back_one_that_goes_and_a_table_that_is_gone_are_named(store: StateStore) -> None:
