@@ -218,6 +218,6 @@ def _find_drifted_tables(
             since = build_timeline(snapshot.model.cron.cut(until), ALL_TIME[-1].end)
             above = (interval for parent in graph.upstream([name]) for interval in lacks.get(parent, ()))
             loaded_time = facts.timelines.get(snapshot.table, ())
-            if gone := outdate_rows(snapshot, loaded_time, merge_intervals((*since, *above))):
+            if gone := outdate_rows(snapshot, loaded_time, merge_intervals((*since, *above)), keeps_keys=True):
                 missing = merge_intervals((*gone, *lacks.get(name, ())))
                 yield Behind(snapshot, subtract_intervals(loaded_time, gone), missing, missing)

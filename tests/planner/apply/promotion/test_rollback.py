@@ -12,7 +12,7 @@ from mergeplan.planner.apply.events import Promoted, ignore_event
 from mergeplan.planner.apply.promotion.rollback import AskedBy, MovedView, RollbackPlan, apply_rollback, build_rollback
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError, Refused, RequestError
-from mergeplan.planner.model.incremental import TimeRange
+from mergeplan.planner.model.incremental import TimeRange, UniqueKey
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.schedule import Schedule
@@ -182,6 +182,21 @@ def test_days_that_a_table_got_from_what_is_taken_back_are_forgotten_though_it_w
 
     assert plan.forgets == {reader.table: (days(5, 8),)}
     assert again.forgets == {}
+
+
+@pytest.mark.parametrize(("when_matched", "first"), [("", 5), ("WHEN MATCHED THEN UPDATE SET target.n = 1", 1)])
+def test_a_merged_table_keeps_its_keys_unless_a_second_merge_would_count_rows_twice(
+    store: StateStore, when_matched: str, first: int
+) -> None:
+    before, today, reader = (fill_by_day(store, *row) for row in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 8)))
+    kind, by_key = Kind.INCREMENTAL_BY_UNIQUE_KEY, UniqueKey(("id",), when_matched)
+    reader = replace(reader, model=replace(reader.model, kind=kind, by_key=by_key, depends_on=("s.a",)))
+
+    plan = decide_rollback(
+        store, environment("prod", before, reader), environment("prod", today, replace(reader, forced=True))
+    )
+
+    assert plan.forgets == {reader.table: (days(first, 8),)}
 
 
 def test_a_view_that_comes_back_one_that_goes_and_a_table_that_is_gone_are_named(store: StateStore) -> None:
