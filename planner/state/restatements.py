@@ -91,8 +91,8 @@ class Restatements:
         with self._database.reading() as tx:
             plans = tx.select(t.plans).where(t.plans.c.environment == environment, t.plans.c.status == AUTOMATIC)
             for plan in tx.execute(plans.order_by(t.plans.c.created_at)):
-                if name := names_by_table.get(plan.components["table"]):
-                    times[name] = datetime.fromisoformat(plan.components["at"])
+                if model := names_by_table.get(plan.components["table"]):
+                    times[model] = datetime.fromisoformat(plan.components["at"])
         return times
 
     def _load_snapshots(self, rows: Collection[Revision]) -> Mapping[str, Snapshot]:
