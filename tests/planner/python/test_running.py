@@ -1,11 +1,13 @@
 """What a run computes: only what is chosen and ready, by the model's own clock and units."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from mergeplan.planner.apply.backfill.auto_restatement import due_to_restate
 from mergeplan.planner.intervals import Cron, Interval, Timeline, build_timeline, intersect_intervals
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import replace_settings
@@ -171,3 +173,15 @@ def test_what_prod_showed_is_not_filled_from_a_preview_once_prod_has_moved_on() 
     tables = [environment.snapshots["s.total"].table for environment in (dev, prod, moved)]
     assert tables[0] == tables[1] != tables[2]
     assert {change.name for change in run.changes} == {"s.days", "s.apart"}
+
+
+@pytest.mark.parametrize("setting", [{"audits": (AuditCall("not_null", (("columns", "(id)"),)),)}, {"lookback": 2}])
+def test_a_table_of_prod_is_not_filled_by_a_model_that_is_edited(setting: dict[str, Any]) -> None:
+    """Its rows would be in prod without prod's own audits, before anybody has merged the edit."""
+    prod, loaded = promote(SHOP | {"s.days": replace_settings(SHOP["s.days"], setting)})
+    dev = make_plan(SHOP, Environment("dev"), prod, loaded).new
+
+    run = build_run(dev, loaded, Window(LATER), prod)
+
+    assert dev.snapshots["s.days"].table == prod.snapshots["s.days"].table
+    assert {change.name for change in run.changes} == {"s.apart"}
