@@ -303,7 +303,7 @@ def build_run(
     `late`, and left for a later run.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
-    skipped_names = _models_to_skip(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
+    skipped_names = _models_to_skip(graph, environment, base or environment)
     if only is not None:
         skipped_names |= graph.models.keys() - only
     late: dict[str, Timeline] = {}
@@ -365,13 +365,15 @@ def build_backfill_plan(
     )
 
 
-def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
+def _models_to_skip(graph: Graph, environment: Environment, base: Environment) -> frozenset[str]:
     """Return the models that a run of one environment must not fill.
 
-    These are models whose table both environments show while their parents differ, or while they are edited, in audits
-    or signals for example. They are models that are no previews but read one, because their rows must not come from a
-    preview, and copies of a history: what the other environment records meanwhile is copied by a plan.
+    These are models whose table both environments show while their parents differ, or while they are edited or wait for
+    a signal, whose code may be edited. They are models that are no previews but read one, because their rows must not
+    come from a preview, and copies of a history: what the other environment records meanwhile is copied by a plan.
     """
+
+    here, there, waits = environment.snapshots, base.snapshots, environment.name != base.name
 
     def differs(name: str) -> bool:
         return name not in there or there[name].version != here[name].version
@@ -382,7 +384,8 @@ def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[s
             shown.add(name)
     over = {name for name in graph.order if not here[name].is_preview and not shown.isdisjoint(graph.parents[name])}
     shared = {name: graph.parents[name] for name in graph.order if not differs(name)}
-    edited = {name for name in shared if is_edited(there[name].model, here[name].model)}
+    models = {name: (there[name].model, here[name].model) for name in shared}
+    edited = {name for name, (old, new) in models.items() if is_edited(old, new) or (waits and new.schedule.signals)}
     differing_inputs = {name for name, parents in shared.items() if any(map(differs, parents))}
     copies = {name for name, snapshot in here.items() if differs(name) and _holds_copy(snapshot, there.get(name))}
     return frozenset(over | differing_inputs | edited | copies)

@@ -11,6 +11,7 @@ from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import replace_settings
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.forward_only import ForwardOnly
@@ -173,6 +174,17 @@ def test_what_prod_showed_is_not_filled_from_a_preview_once_prod_has_moved_on() 
     tables = [environment.snapshots["s.total"].table for environment in (dev, prod, moved)]
     assert tables[0] == tables[1] != tables[2]
     assert {change.name for change in run.changes} == {"s.days", "s.apart"}
+
+
+def test_a_table_of_prod_that_waits_for_a_signal_is_left_to_prods_own_run() -> None:
+    """The code of a signal is that of the folder, where a pull request may edit it."""
+    models = SHOP | {"s.days": replace_settings(SHOP["s.days"], {"signals": (SignalCall("landed"),)})}
+    prod, loaded = promote(models)
+    dev = make_plan(models | project(model("s.apart", "SELECT 1 AS id")), Environment("dev"), prod, loaded).new
+
+    runs = [build_run(environment, loaded, Window(LATER), prod) for environment in (prod, dev)]
+
+    assert ["s.days" in {change.name for change in run.changes} for run in runs] == [True, False]
 
 
 @pytest.mark.parametrize("setting", [{"audits": (AuditCall("not_null", (("columns", "(id)"),)),)}, {"lookback": 2}])
