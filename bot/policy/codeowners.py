@@ -14,12 +14,9 @@ def read_owners(text: str) -> tuple[Owned, ...]:
     >>> read_owners("# all\n*  @ann\n/models/tax.sql @acme/finance  # theirs\n")
     (('*', ('ann',)), ('/models/tax.sql', ('acme/finance',)))
     """
-    entries = []
-    for line in text.splitlines():
-        pattern, *owners = re.split(r"(?<!\\)\s+", re.sub(r"(?:^|\s)#.*$", "", line).strip())
-        if pattern:
-            entries.append((pattern, tuple(owner.removeprefix("@").lower() for owner in owners)))
-    return tuple(entries)
+    lines = (re.sub(r"(?:^|\s)#.*$", "", line).strip() for line in text.splitlines())
+    rules = (re.split(r"(?<!\\)\s+", line) for line in lines if line)
+    return tuple((pattern, tuple(owner.removeprefix("@").lower() for owner in owners)) for pattern, *owners in rules)
 
 
 def owners_of(path: str, owner_rules: Sequence[Owned]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from mergeplan.planner.plan.blockers import (
     find_unwritable_names,
     history_lost,
 )
+from mergeplan.planner.plan.category.categorize import is_edited
 from mergeplan.planner.plan.category.decide import as_removed, decide_all_models
 from mergeplan.planner.plan.category.decision import Decisions, Inputs
 from mergeplan.planner.plan.category.override import list_unrestated, overrides_for, restatements_for
@@ -303,12 +304,12 @@ def build_run(
 ) -> Plan:
     """Build the plan that fills an environment's tables up to their last cron ticks and changes nothing else.
 
-    A table that `base` (prod) shows too is left to prod's own run if it would be filled from other tables here. With
+    A table that `base` (prod) shows too is left to prod's own run if it would be filled in another way here. With
     `only`, all other tables stay as they are, and none of these is filled past its parents. Time that is not `ready` is
     `late`, and left for a later run.
     """
     graph = graph_of({name: snapshot.model for name, snapshot in environment.snapshots.items()})
-    skipped_names = _models_to_skip(graph, environment.snapshots, base.snapshots if base else environment.snapshots)
+    skipped_names = _models_to_skip(graph, environment, base or environment)
     if only is not None:
         skipped_names |= graph.models.keys() - only
     late: dict[str, Timeline] = {}
@@ -370,13 +371,15 @@ def build_backfill_plan(
     )
 
 
-def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[str, Snapshot]) -> frozenset[str]:
+def _models_to_skip(graph: Graph, environment: Environment, base: Environment) -> frozenset[str]:
     """Return the models that a run of one environment must not fill.
 
-    These are models whose table both environments show while their parents differ, models that are no previews but read
-    one, because their rows must not come from a preview, and copies of a history: what the other environment records
-    meanwhile would be missing in them, so that a plan copies it.
+    These are models whose table both environments show while their parents differ, or while they are edited or wait for
+    a signal, whose code may be edited. They are models that are no previews but read one, because their rows must not
+    come from a preview, and copies of a history: what the other environment records meanwhile is copied by a plan.
     """
+
+    here, there, waits = environment.snapshots, base.snapshots, environment.name != base.name
 
     def differs(name: str) -> bool:
         return name not in there or there[name].version != here[name].version
@@ -386,11 +389,12 @@ def _models_to_skip(graph: Graph, here: Mapping[str, Snapshot], there: Mapping[s
         if not here[name].kind.is_stored and not shown.isdisjoint(graph.parents[name]):
             shown.add(name)
     over = {name for name in graph.order if not here[name].is_preview and not shown.isdisjoint(graph.parents[name])}
-    differing_inputs = {
-        name for name, parents in graph.parents.items() if not differs(name) and any(differs(p) for p in parents)
-    }
+    shared = {name: graph.parents[name] for name in graph.order if not differs(name)}
+    models = {name: (there[name].model, here[name].model) for name in shared}
+    edited = {name for name, (old, new) in models.items() if is_edited(old, new) or (waits and new.schedule.signals)}
+    differing_inputs = {name for name, parents in shared.items() if any(map(differs, parents))}
     copies = {name for name, snapshot in here.items() if differs(name) and _holds_copy(snapshot, there.get(name))}
-    return frozenset(over | differing_inputs | copies)
+    return frozenset(over | differing_inputs | edited | copies)
 
 
 def _holds_copy(here: Snapshot, there: Snapshot | None) -> bool:

@@ -313,13 +313,18 @@ def _find_overtaken_builds(
             yield table, outdate_rows(snapshot, held_time, time)
 
 
-def outdate_rows(snapshot: Snapshot, held_time: Timeline, time: Timeline) -> Timeline:
-    """Return what of the time that a table holds is outdated with its rows of some time."""
-    gone = intersect_intervals(held_time, time)
+def outdate_rows(snapshot: Snapshot, held_time: Timeline, time: Timeline, *, keeps_keys: bool = False) -> Timeline:
+    """Return what of the time that a table holds is outdated with its rows of some time.
+
+    With `keeps_keys` a table by key may hold rows that no source has any more.
+    """
+    model, gone = snapshot.model, intersect_intervals(held_time, time)
     if not gone or snapshot.is_preview or snapshot.kind.keeps_history:
         return ()
-    if not snapshot.kind.is_incremental:
+    # Merged again, rows may count twice, and keys that are gone stay.
+    is_repeatable = not (model.by_key.when_matched or model.reads_itself) and (keeps_keys or snapshot.is_mixed)
+    if not snapshot.kind.is_by_time and not (snapshot.kind.is_incremental and is_repeatable):
         return held_time
-    if snapshot.model.is_order_dependent:  # its later batches build on that one
+    if model.is_order_dependent:  # its later batches build on that one
         return intersect_intervals(held_time, build_timeline(gone[0].start, held_time[-1].end))
     return gone

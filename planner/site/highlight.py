@@ -56,11 +56,8 @@ def highlight_code(text: str, path: str = "") -> Markup:
     if len(text) > CODE_MAX:
         return escape(text)
     lexer: Lexer = (PythonLexer if path.endswith(".py") else _ModelLexer)(stripnl=False, ensurenl=False)
-    parts: list[str] = []
-    for kind, value in lexer.get_tokens(text):
-        style = _find_style(kind)
-        parts.append(f'<span class="{style}">{escape(value)}</span>' if style else str(escape(value)))
-    return Markup("".join(parts))  # noqa: S704 - each part is escaped
+    parts = ((_find_style(kind), escape(value)) for kind, value in lexer.get_tokens(text))
+    return Markup("".join(f'<span class="{style}">{part}</span>' if style else part for style, part in parts))  # noqa: S704 - each part is escaped
 
 
 @cache

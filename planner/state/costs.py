@@ -19,6 +19,13 @@ class Costs(ProjectStore):
         with self._database.writing() as tx:
             tx.put(t.costs, [{**row, "at": tx.now()}])
 
+    def find_written(self, since: datetime) -> Mapping[str, datetime]:
+        """Return, by table, the start of the earliest batch that was computed since a moment (UTC)."""
+        table, start = t.costs.c.table_name, sa.func.min(t.costs.c.start_at, type_=t.Utc)
+        with self._database.reading() as tx:
+            query = sa.select(table, start.label("start")).where(tx.own(t.costs), t.costs.c.at >= since).group_by(table)
+            return {row.table_name: row.start for row in tx.execute(query)}
+
     def load(self, tables: Collection[str]) -> Mapping[str, Cost]:
         """Table -> what its batches cost together, for those of the given tables that have any."""
         return {name: history.total for name, history in self.load_history(tables).items()}

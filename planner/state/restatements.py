@@ -77,21 +77,22 @@ class Restatements:
                 drop_contents(tx, table)
                 drop_passed_audits(tx, table)
 
-    def last_restated(self, environment: str, tables: Collection[str]) -> Mapping[str, datetime]:
-        """Table -> when it last restated itself in the environment, or else when the environment first showed it."""
-        times: dict[str, datetime] = {}
+    def last_restated(self, environment: str) -> Mapping[str, datetime]:
+        """Model -> when it last restated itself in the environment, in any table, or else was shown there first."""
+        times, names_by_table = dict[str, datetime](), dict[str, str]()
         rows = [
             row for row in reversed(self._environments.history(environment)) if row.action is not HistoryAction.UNDONE
         ]
         snapshots_by_id = self._load_snapshots(rows)
         for row in rows:
-            for table in {snapshots_by_id[id].table for id in row.snapshots.values()} & set(tables):
-                times.setdefault(table, row.at)
+            for name, id in row.snapshots.items():
+                times.setdefault(name, row.at)
+                names_by_table[snapshots_by_id[id].table] = name
         with self._database.reading() as tx:
             plans = tx.select(t.plans).where(t.plans.c.environment == environment, t.plans.c.status == AUTOMATIC)
             for plan in tx.execute(plans.order_by(t.plans.c.created_at)):
-                if plan.components["table"] in times:
-                    times[plan.components["table"]] = datetime.fromisoformat(plan.components["at"])
+                if model := names_by_table.get(plan.components["table"]):
+                    times[model] = datetime.fromisoformat(plan.components["at"])
         return times
 
     def _load_snapshots(self, rows: Collection[Revision]) -> Mapping[str, Snapshot]:

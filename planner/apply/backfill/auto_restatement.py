@@ -22,24 +22,17 @@ from mergeplan.planner.state.store import StateStore
 def due_to_restate(
     shown_snapshots: Mapping[str, Snapshot], since: Mapping[str, datetime], now: datetime
 ) -> tuple[str, ...]:
-    """Return the names of models whose `auto_restatement_cron` ticked since their table was last shown or restated."""
-    names = []
-    for name, snapshot in sorted(shown_snapshots.items()):
-        cron = snapshot.model.policy.auto_restatement_cron
-        if cron is not None and snapshot.table in since and cron.floor(now) > since[snapshot.table]:
-            names.append(name)
-    return tuple(names)
+    """Return the names of models whose `auto_restatement_cron` ticked since they were last restated or first shown."""
+    crons = {name: snapshot.model.policy.auto_restatement_cron for name, snapshot in sorted(shown_snapshots.items())}
+    return tuple(name for name, cron in crons.items() if cron and name in since and cron.floor(now) > since[name])
 
 
 def restate_due(environment: Environment, store: StateStore, now: datetime, lease: Lease, emit: Emit) -> None:
     """Forget the due last units of each model, one transaction each; tables that prod shows are left to prod's run."""
-    automatic = {s.table for s in environment.snapshots.values() if s.model.policy.auto_restatement_cron is not None}
-    if not automatic:
+    if all(snapshot.model.policy.auto_restatement_cron is None for snapshot in environment.snapshots.values()):
         return
     restated = []
-    for name in due_to_restate(
-        environment.snapshots, store.restatements.last_restated(environment.name, automatic), now
-    ):
+    for name in due_to_restate(environment.snapshots, store.restatements.last_restated(environment.name), now):
         plan = _plan_restatement(environment, store, name, now)
         if plan is not None:
             at = replace(plan, id=f"{plan.id} {now:%Y-%m-%dT%H:%M:%S}")  # the same days may be restated every week

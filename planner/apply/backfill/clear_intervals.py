@@ -1,5 +1,6 @@
 """Mark the intervals of a restatement as missing in one transaction, while no process writes the tables."""
 
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -66,12 +67,12 @@ def forget_copied(plan: Plan, store: StateStore, lease: Lease, emit: Emit, now: 
     forget_restated(replace(plan, id=f"{plan.id} copied", restatement=Restatement(forgets)), store, lease, emit)
 
 
-def forget_overtaken(due: Plan, loaded: Loaded, store: StateStore) -> None:
-    """Forget, in tables that prod does not show, the time that a run of prod computes and that they hold already."""
+def forget_overtaken(due: Plan, loaded: Loaded, store: StateStore, tables_of_prod: Collection[str]) -> None:
+    """Forget, in tables that prod does not show, time that they hold and that a run computes only now in prod's."""
     due_times = {
         change.name: subtract_intervals(change.missing, loaded.timeline_of(change.new))
         for change in due.changes
-        if change.new
+        if change.new and change.new.table in tables_of_prod
     }
     if not any(due_times.values()):
         return

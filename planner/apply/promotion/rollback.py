@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from mergeplan.planner.apply.events import Emit, Promoted
 from mergeplan.planner.apply.physical_tables import table_lease
@@ -33,20 +34,22 @@ NOT_IN_FORCE = (HistoryAction.UNDONE, HistoryAction.DROPPED)
 
 @dataclass(frozen=True)
 class RollbackFacts:
-    """The facts of a rollback: the environment now and then, history (newest first), existing tables and their time.
+    """The facts of a rollback: the environment now and then, existing tables and their time.
 
-    `drifted` are tables that an override or a comparison kept in a revision that is taken back.
+    `since` are the revisions after the target, newest first. `written` is, by table, the start of what was computed
+    since then. `drifted` are tables that an override or a comparison kept, over other rows, in one of these revisions.
     """
 
     now: datetime
     old: Environment
     earlier: Environment
     target: Revision
-    history: tuple[Revision, ...]
+    since: tuple[Revision, ...]
     tables: frozenset[str]
     timelines: Mapping[str, Timeline]
     prod: Environment
     drifted: frozenset[str]
+    written: Mapping[str, datetime]
 
 
 @dataclass(frozen=True)
@@ -120,10 +123,12 @@ def build_rollback(store: StateStore, name: str, to_revision: int | None, now: d
     tables = frozenset(table.name for table in store.tables.all().values() if not table.garbage)
     shown = {snapshot.table for environment in (old, earlier) for snapshot in environment.snapshots.values()}
     timelines, prod = store.intervals.load_timelines(shown), store.environments.get(PROD)
-    since = (row.revision for row in history if row.revision > target.revision and row.action not in NOT_IN_FORCE)
-    later = (store.environments.get_revision(name, revision).snapshots.values() for revision in since)
-    drifted = frozenset(snapshot.table for snapshots in later for snapshot in snapshots if snapshot.forced)
-    return decide_rollback(RollbackFacts(now, old, earlier, target, history, tables, timelines, prod, drifted))
+    since = tuple(row for row in history if row.revision > target.revision and row.action is not HistoryAction.UNDONE)
+    later = (s for row in since for s in store.environments.get_revision(name, row.revision).snapshots.values())
+    pairs = ((snapshot, earlier.snapshots.get(snapshot.name)) for snapshot in later if snapshot.forced)
+    drifted = frozenset(a.table for a, b in pairs if b and (not b.forced or a.raw != b.raw))
+    written = store.costs.find_written(since[-1].at)
+    return decide_rollback(RollbackFacts(now, old, earlier, target, since, tables, timelines, prod, drifted, written))
 
 
 def apply_rollback(
@@ -146,16 +151,15 @@ def decide_rollback(facts: RollbackFacts) -> RollbackPlan:
     old, target = facts.old, facts.target
     # Its views keep their current names, and its expiry stays the same.
     new = replace(facts.earlier, revision=0, naming=old.naming, expires_at=old.expires_at)
-    since = [row for row in facts.history if row.revision > target.revision and row.action is not HistoryAction.UNDONE]
     needed = {snapshot.table for snapshot in new.snapshots.values() if snapshot.kind.has_view}
     behind = {table.shown.name: table for table in _find_tables_behind(facts, new)}
-    drifted = {table.shown.name: table for table in _find_drifted_tables(facts, new, behind, since[-1].at)}
+    drifted = {table.shown.name: table for table in _find_drifted_tables(facts, new)}
     return RollbackPlan(
         old=old,
         new=new,
         target=target,
-        until=since[-1].at,
-        since=tuple(since),
+        until=facts.since[-1].at,
+        since=facts.since,
         views=tuple(_view_moves(old, new)),
         behind=tuple(table for _, table in sorted({**behind, **drifted}.items())),
         gone=tuple(sorted(needed - facts.tables)),
@@ -186,8 +190,8 @@ def earlier_revision(history: tuple[Revision, ...], now: Environment, to_revisio
 
 def _view_moves(old: Environment, new: Environment) -> Iterator[MovedView]:
     changes, old_tables = view_changes(old, new), {view.model: view.table for view in old.views_by_name.values()}
-    moves = [MovedView(view.model, view.name, None, view.table) for view in changes.added]
-    moves += [MovedView(view.model, view.name, old_tables.get(view.model), view.table) for view in changes.swapped]
+    shown = (*changes.added, *changes.swapped)
+    moves = [MovedView(view.model, view.name, old_tables.get(view.model), view.table) for view in shown]
     moves += [MovedView(view.model, view.name, view.table, None) for view in changes.dropped]
     yield from sorted(moves, key=lambda move: move.name)
 
@@ -206,17 +210,17 @@ def _find_tables_behind(facts: RollbackFacts, new: Environment) -> Iterator[Behi
             yield Behind(snapshot, timeline, lacks, due.get(name, ()))
 
 
-def _find_drifted_tables(
-    facts: RollbackFacts, new: Environment, behind: Mapping[str, Behind], until: datetime
-) -> Iterator[Behind]:
-    """Yield the drifted tables that hold time which was filled from tables that are taken back."""
-    graph = graph_of({name: snapshot.model for name, snapshot in new.snapshots.items()})
-    lacks = {name: table.lacks for name, table in behind.items()}
-    for name, snapshot in new.snapshots.items():
-        if snapshot.table in facts.drifted and not snapshot.forced:
-            since = build_timeline(snapshot.model.cron.cut(until), ALL_TIME[-1].end)
-            above = (interval for parent in graph.upstream([name]) for interval in lacks.get(parent, ()))
-            loaded_time = facts.timelines.get(snapshot.table, ())
-            if gone := outdate_rows(snapshot, loaded_time, merge_intervals((*since, *above))):
-                missing = merge_intervals((*gone, *lacks.get(name, ())))
-                yield Behind(snapshot, subtract_intervals(loaded_time, gone), missing, missing)
+def _find_drifted_tables(facts: RollbackFacts, new: Environment) -> Iterator[Behind]:
+    """Yield the tables that hold time which was filled from tables that are taken back, also through other tables."""
+    graph, outdated = graph_of({name: shown.model for name, shown in new.snapshots.items()}), dict[str, Timeline]()
+    for name in graph.order:
+        snapshot, above = new.snapshots[name], (outdated.get(parent, ()) for parent in graph.parents[name])
+        time = ALL_TIME if snapshot.table in facts.drifted else merge_intervals(chain.from_iterable(above))
+        if not snapshot.kind.is_stored:
+            outdated[name] = time
+        elif start := facts.written.get(snapshot.table):
+            time = subtract_intervals(time, build_timeline(ALL_TIME[0].start, start))
+            held_time = facts.timelines.get(snapshot.table, ())
+            if gone := outdate_rows(snapshot, held_time, time, keeps_keys=True):
+                outdated[name] = gone
+                yield Behind(snapshot, subtract_intervals(held_time, gone), gone, gone)

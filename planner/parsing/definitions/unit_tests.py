@@ -305,11 +305,8 @@ def _read_rows(document: Document, key_path: Path, fields: Mapping[str, object],
 def _normalize_rows(document: Document, key_path: Path, value: object) -> tuple[Row, ...]:
     if not isinstance(value, list):
         raise document.error(key_path, "Expected a list of rows here, each with `column: value`.")
-    rows = []
-    for index, row in enumerate(value):
-        cells = _require_mapping(document, (*key_path, index), row)
-        rows.append({str(column).lower(): cell for column, cell in cells.items()})
-    return tuple(rows)
+    rows = (_require_mapping(document, (*key_path, index), row) for index, row in enumerate(value))
+    return tuple({str(column).lower(): cell for column, cell in row.items()} for row in rows)
 
 
 def _read_variables(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 from sqlglot import exp
 
@@ -183,10 +183,8 @@ def _expand_grouping_sets(kind: str, members: Sequence[Value]) -> Value:
 
 
 def _flatten_tuple(members: Sequence[Value]) -> Value:
-    flat: list[Part] = []
-    for member in members:
-        flat += member.parts if isinstance(member, Term) and member.op == "Tuple" else [member]
-    return Term("Tuple", tuple(flat))
+    parts = (member.parts if isinstance(member, Term) and member.op == "Tuple" else [member] for member in members)
+    return Term("Tuple", tuple(chain.from_iterable(parts)))
 
 
 def _is_of_keys(among: Among, value: Value, keys: Mapping[str, Value]) -> bool:

@@ -6,6 +6,7 @@ Spark itself evaluates the parts of a query in any order.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from mergeplan.planner.semantics.query.algebra import Block, Part, Ref, Relation, Term, Value
 from mergeplan.planner.semantics.query.sources import Group
@@ -41,10 +42,8 @@ def build_conjunction(values: Iterable[Value]) -> Value:
 
 
 def flatten_conjuncts(values: Iterable[Value]) -> list[Value]:
-    operands: list[Value] = []
-    for value in values:
-        operands += flatten_conjuncts(_value_parts(value)) if _is_operation(value, "and") else [value]
-    return operands
+    parts = (flatten_conjuncts(_value_parts(value)) if _is_operation(value, "and") else [value] for value in values)
+    return list(chain.from_iterable(parts))
 
 
 def filter_predicates(value: Value) -> list[Value]:

@@ -15,7 +15,7 @@ from mergeplan.planner.apply.events import (
     ModelUpToDate,
 )
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import Timeline, intersect_intervals, merge_intervals, subtract_intervals
+from mergeplan.planner.intervals import Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
@@ -142,10 +142,10 @@ def restate_recorded(work: Workspace, id: str, models: Collection[str], environm
         hint = "Restate it with `mergeplan plan --restate-model`."
         raise RequestError(f"`{unknown[0]}` was not computed by the run `{id}`.", hint=hint)
     spans = {name: merge_intervals(recorded_models[name].intervals) for name in models}
-    whole = merge_intervals(interval for timeline in spans.values() for interval in timeline)
     plans = []
-    for interval in whole:
-        names = sorted(name for name, timeline in spans.items() if intersect_intervals((interval,), timeline))
+    for interval in sorted({interval for timeline in spans.values() for interval in timeline}):
+        # just these: the time of a table that is computed as a whole has no start
+        names = sorted(name for name, timeline in spans.items() if interval in timeline)
         window = Window(work.now, interval.start, interval.end)
         plans.append(build_restatement(shown, load_state(work), window, names, work.store.restatements.past()))
     for plan in plans:

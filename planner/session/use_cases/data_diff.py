@@ -91,11 +91,9 @@ def data_diffs(
 
 def detail_of(pair: Pair, rules: Sequence[tuple[str, Detail]]) -> Detail:
     """Return the lesser detail of a model in prod and here: an edit of its tags here shows no more than before."""
-    details = []
-    for model in _pair_models(pair):
-        fitting = [detail for selector, detail in rules if is_selected(selector, model.name, model.metadata.tags)]
-        details.append(fitting[-1] if fitting else DETAILS[0])
-    return min(details, key=DETAILS.index)
+    models = _pair_models(pair)
+    fitting = ([rule[1] for rule in rules if is_selected(rule[0], m.name, m.metadata.tags)] for m in models)
+    return min((details[-1] if details else DETAILS[0] for details in fitting), key=DETAILS.index)
 
 
 def _pair_models(pair: Pair) -> tuple[Model, Model]:

@@ -93,8 +93,7 @@ def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease:
     for model, late in due.late.items():
         signals = tuple(call.name for call in environment.snapshots[model].model.schedule.signals)
         work.on_event(ModelLate(model, signals, late))
-    if environment.name == PROD:
-        forget_overtaken(due, loaded, work.store)
+    forget_overtaken(due, loaded, work.store, {snapshot.table for snapshot in prod.snapshots.values()})
     outcome = execute_plan(work, due, lease, Record(note=options.note)) if lost or not due.is_empty else None
     failed = {failure.model for failure in outcome.failures} if outcome else set[str]()
     # a view is not restored over a table that could not be computed

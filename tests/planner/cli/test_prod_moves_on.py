@@ -190,3 +190,25 @@ def test_days_that_prod_caught_up_with_after_a_rollback_are_there_when_the_edit_
     assert go(cli, "plan", "--auto-apply", on="08 08") == 0
 
     assert rows(engine, "SELECT count(*) FROM shop.daily") == [(4,)]
+
+
+def test_a_day_that_another_environment_computes_in_the_table_of_prod_is_computed_again_elsewhere(
+    shop: Shop, engine: SparkEngine
+) -> None:
+    """The pull request ran before, without the late row."""
+    raw(engine, "01", "05")
+    cli = shop(**{**FILES, "total": "", "other": OTHER})
+    assert cli("plan", "--auto-apply", *AT).code == 0
+    for name, old, new in (("other", "1 AS", "2 AS"), ("daily", "SELECT id", "SELECT id * 2 AS id")):
+        cli.edit(f"models/{name}.sql", old, new)
+        assert go(cli, "plan", name, "--auto-apply", on="06 06") == 0
+        cli.edit(f"models/{name}.sql", new, old)
+    raw(engine, "01", "05", "06")
+    assert go(cli, "run", "daily", on="07 05") == 0
+    raw(engine, "01", "05", "06", "06")
+    assert go(cli, "run", "other", on="07 06") == 0
+
+    cli.edit("models/daily.sql", "SELECT id", "SELECT id * 2 AS id")
+    assert go(cli, "plan", "--auto-apply", on="07 07") == 0
+
+    assert rows(engine, "SELECT id FROM shop.daily ORDER BY 1") == [(0,), (2,), (4,), (6,)]

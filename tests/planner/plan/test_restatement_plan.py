@@ -271,19 +271,24 @@ def test_a_table_that_no_environment_shows_is_overtaken_if_it_is_downstream_or_u
     assert overtaken == {tables["s.t"]: last, tables["s.n"]: times[tables["s.n"]], "unknown": times["unknown"]}
 
 
-def test_a_table_filled_in_order_is_overtaken_from_there_on() -> None:
-    keyed = model(
-        "s.t", "SELECT id FROM raw.x", Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), start=day("2026-01-01")
-    )
-    (prod, _), (dev, loaded) = (
-        promote(project(replace(keyed, sql=sql)), n)
-        for sql, n in ((keyed.sql, "prod"), (keyed.sql + " LIMIT 5", "dev"))
-    )
+KEYED = model(
+    "s.t", "SELECT id FROM raw.x", Kind.INCREMENTAL_BY_UNIQUE_KEY, unique_key=("id",), start=day("2026-01-01")
+)
+SELF_READING = replace(RANGED, sql=f"{RANGED.sql} AND id > (SELECT COUNT(*) FROM s.t)", reads_itself=True)
+
+
+@pytest.mark.parametrize(("before", "first"), [(KEYED, "2026-01-01"), (SELF_READING, "2026-01-07")])
+def test_a_table_filled_in_order_is_overtaken_from_there_on_and_a_merged_one_as_a_whole(
+    before: Model, first: str
+) -> None:
+    """A second merge of a day adds to the rows of the first one, and removes none of its keys."""
+    prod, _ = promote(project(before))
+    dev, loaded = promote(project(replace(before, sql=before.sql.replace("id", "id + 1 AS id", 1))), "dev")
     past = Past((("prod", True, prod.snapshots), ("dev", True, dev.snapshots)))
 
     overtaken = find_overtaken_time({"s.t": time_between("2026-01-07", "2026-01-08")}, past, loaded.timelines)
 
-    assert overtaken == {dev.snapshots["s.t"].table: time_between("2026-01-07", "2026-01-10")}
+    assert overtaken == {dev.snapshots["s.t"].table: time_between(first, "2026-01-10")}
 
 
 def test_a_day_that_is_first_computed_by_a_restatement_has_its_lookback() -> None:

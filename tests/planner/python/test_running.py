@@ -1,14 +1,17 @@
 """What a run computes: only what is chosen and ready, by the model's own clock and units."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from mergeplan.planner.apply.backfill.auto_restatement import due_to_restate
 from mergeplan.planner.intervals import Cron, Interval, Timeline, build_timeline, intersect_intervals
+from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.property import replace_settings
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
 from mergeplan.planner.plan.build import Plan, build_run
 from mergeplan.planner.plan.forward_only import ForwardOnly
@@ -151,10 +154,9 @@ def test_a_shorter_unit_than_the_crons_own_is_what_time_is_counted_in() -> None:
 def test_a_model_restates_itself_when_its_cron_has_struck_since() -> None:
     weekly = {**SHOP, "s.days": replace_settings(SHOP["s.days"], {"auto_restatement_cron": Cron("@weekly")})}
     shown = promote(weekly)[0].snapshots
-    table = shown["s.days"].table
 
-    assert due_to_restate(shown, {table: day("2026-01-10")}, LATER) == ("s.days",)
-    assert due_to_restate(shown, {table: day("2026-01-11")}, LATER) == ()
+    assert due_to_restate(shown, {"s.days": day("2026-01-10")}, LATER) == ("s.days",)
+    assert due_to_restate(shown, {"s.days": day("2026-01-11")}, LATER) == ()
     assert due_to_restate(shown, {}, LATER) == ()
 
 
@@ -172,3 +174,26 @@ def test_what_prod_showed_is_not_filled_from_a_preview_once_prod_has_moved_on() 
     tables = [environment.snapshots["s.total"].table for environment in (dev, prod, moved)]
     assert tables[0] == tables[1] != tables[2]
     assert {change.name for change in run.changes} == {"s.days", "s.apart"}
+
+
+def test_a_table_of_prod_that_waits_for_a_signal_is_left_to_prods_own_run() -> None:
+    """The code of a signal is that of the folder, where a pull request may edit it."""
+    models = SHOP | {"s.days": replace_settings(SHOP["s.days"], {"signals": (SignalCall("landed"),)})}
+    prod, loaded = promote(models)
+    dev = make_plan(models | project(model("s.apart", "SELECT 1 AS id")), Environment("dev"), prod, loaded).new
+
+    runs = [build_run(environment, loaded, Window(LATER), prod) for environment in (prod, dev)]
+
+    assert ["s.days" in {change.name for change in run.changes} for run in runs] == [True, False]
+
+
+@pytest.mark.parametrize("setting", [{"audits": (AuditCall("not_null", (("columns", "(id)"),)),)}, {"lookback": 2}])
+def test_a_table_of_prod_is_not_filled_by_a_model_that_is_edited(setting: dict[str, Any]) -> None:
+    """Its rows would be in prod without prod's own audits, before anybody has merged the edit."""
+    prod, loaded = promote(SHOP | {"s.days": replace_settings(SHOP["s.days"], setting)})
+    dev = make_plan(SHOP, Environment("dev"), prod, loaded).new
+
+    run = build_run(dev, loaded, Window(LATER), prod)
+
+    assert dev.snapshots["s.days"].table == prod.snapshots["s.days"].table
+    assert {change.name for change in run.changes} == {"s.apart"}

@@ -133,4 +133,15 @@ def test_when_a_model_restated_itself_last_is_not_forgotten(store: StateStore) -
     done = store.retention.forget(datetime.now(UTC) + DAY)
 
     assert done == Forgotten(promotions=1, plans=1)
-    assert store.restatements.last_restated("prod", [table]) == {table: FIRST + 9 * DAY}
+    assert store.restatements.last_restated("prod")["s.a"] == FIRST + 9 * DAY
+
+
+def test_a_model_in_a_new_table_restated_itself_when_its_former_one_did(store: StateStore) -> None:
+    """A merge between a tick and its run would else put off the restatement to the next tick."""
+    history_of(store, 3)
+    assert store.restatements.last_restated("prod") == {"s.a": FIRST + DAY, "s.b": FIRST + DAY}
+
+    table = snapshot("s.a", "v1").table
+    store.restatements.begin("r", "prod", {}, leases=(), by_itself=(table, FIRST + 2 * DAY))
+
+    assert store.restatements.last_restated("prod") == {"s.a": FIRST + 2 * DAY, "s.b": FIRST + DAY}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,12 +12,12 @@ from mergeplan.planner.apply.events import Promoted, ignore_event
 from mergeplan.planner.apply.promotion.rollback import AskedBy, MovedView, RollbackPlan, apply_rollback, build_rollback
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.errors import QueryError, Refused, RequestError
-from mergeplan.planner.model.incremental import TimeRange
+from mergeplan.planner.model.incremental import TimeRange, UniqueKey
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.model.schedule import Schedule
 from mergeplan.planner.snapshot.environment import Environment
-from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.snapshot.snapshot import Meaning, Snapshot
 from mergeplan.planner.state.environments import Cause, HistoryAction
 from mergeplan.planner.state.store import StateStore
 from tests.planner.apply.promotion.test_promotion import Breaking, _build_table, promote_to, view_values  # noqa: F401 - a fixture
@@ -119,12 +119,17 @@ def fill_by_day(store: StateStore, name: str, version: str, last: int) -> Snapsh
     return made
 
 
-def decide_rollback(store: StateStore, *shown: Environment) -> RollbackPlan:
-    """What a rollback of these promotions, one after another, would do; no view is made."""
+def decide_rollback(store: StateStore, *shown: Environment, written: Sequence[str] = (), day: int = 5) -> RollbackPlan:
+    """What a rollback of these promotions, one after another, would do; no view is made.
+
+    Afterwards a day of the tables `written` was computed again.
+    """
     with store.leases.hold("prod", "test") as lease:
         for new in shown:
             begun = store.promotions.begin(lease, store.environments.get("prod"), new, Cause(who="ann", note="#7"))
             store.promotions.finish(lease, begun)
+    for table in written:
+        store.costs.record(table, days(day, day).start, units=1, rows=1, seconds=1)
     return build_rollback(store, "prod", None, NOW)
 
 
@@ -154,19 +159,57 @@ def test_days_that_a_kept_table_got_from_what_is_taken_back_are_forgotten(
     engine: SparkEngine, store: StateStore
 ) -> None:
     before, today, reader = (fill_by_day(store, *row) for row in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 8)))
-    reader = replace(reader, model=replace(reader.model, depends_on=("s.a",)))
+    reader, last = replace(reader, model=replace(reader.model, depends_on=("s.a",))), fill_by_day(store, "s.c", "v1", 8)
+    last = replace(last, model=replace(last.model, depends_on=("s.b",)))
 
     plan = decide_rollback(
-        store, environment("prod", before, reader), environment("prod", today, replace(reader, forced=True))
+        store,
+        environment("prod", before, reader, last),
+        environment("prod", today, replace(reader, forced=True), last),
+        written=(reader.table, last.table),
+        day=4,
     )
     with store.leases.hold("prod", "test") as lease, pytest.raises(QueryError):  # no view can be made here
         apply_rollback(store, engine, lease, plan, emit=ignore_event)
 
     assert [(table.shown.name, table.lacks) for table in plan.behind] == [
         ("s.a", (days(5, 8),)),
-        ("s.b", (days(5, 8),)),
+        ("s.b", (days(4, 8),)),
+        ("s.c", (days(4, 8),)),
     ]
-    assert store.intervals.load_timelines([reader.table])[reader.table] == (days(1, 4),)
+    assert store.intervals.load_timelines([reader.table])[reader.table] == (days(1, 3),)
+
+
+def test_days_that_a_table_got_from_what_is_taken_back_are_forgotten_though_it_was_kept_before(
+    store: StateStore,
+) -> None:
+    """Two merges of the category non-breaking, of which the later one is taken back."""
+    before, today, reader = (fill_by_day(store, *row) for row in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 8)))
+    kept = replace(reader, model=replace(reader.model, depends_on=("s.a",)), forced=True)
+    over_today = replace(kept, meaning=Meaning("rows of today", ()))
+
+    revisions = environment("prod", before, kept), environment("prod", today, over_today)
+    plan = decide_rollback(store, *revisions, written=(kept.table,))
+    again = decide_rollback(
+        store, environment("prod", before, kept), environment("prod", today, kept), written=(kept.table,)
+    )
+
+    assert plan.forgets == {reader.table: (days(5, 8),)}
+    assert again.forgets == {}
+
+
+@pytest.mark.parametrize(("when_matched", "first"), [("", 5), ("WHEN MATCHED THEN UPDATE SET target.n = 1", 1)])
+def test_a_merged_table_keeps_its_keys_unless_a_second_merge_would_count_rows_twice(
+    store: StateStore, when_matched: str, first: int
+) -> None:
+    before, today, reader = (fill_by_day(store, *row) for row in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 8)))
+    kind, by_key = Kind.INCREMENTAL_BY_UNIQUE_KEY, UniqueKey(("id",), when_matched)
+    reader = replace(reader, model=replace(reader.model, kind=kind, by_key=by_key, depends_on=("s.a",)))
+
+    revisions = environment("prod", before, reader), environment("prod", today, replace(reader, forced=True))
+    plan = decide_rollback(store, *revisions, written=(reader.table,))
+
+    assert plan.forgets == {reader.table: (days(first, 8),)}
 
 
 def test_a_view_that_comes_back_one_that_goes_and_a_table_that_is_gone_are_named(store: StateStore) -> None:

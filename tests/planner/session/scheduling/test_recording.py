@@ -75,6 +75,20 @@ def test_a_run_is_recorded_taken_up_and_computed_again(mergeplan: CommandLine, e
     assert computed(run(mergeplan, "--run-id", "r1", "--restate-model", "shop.total")) == ["shop.total"]
 
 
+def test_of_a_model_cleared_with_one_computed_as_a_whole_only_its_own_days_are_computed_again(
+    mergeplan: CommandLine, engine: SparkEngine
+) -> None:
+    """The source may have no other days any more."""
+    engine.fetch("INSERT OVERWRITE raw.facts VALUES (DATE '2026-01-05', '1'), (DATE '2026-01-06', '2')")
+    assert run(mergeplan, "--run-id", "r1").code == 0
+    engine.fetch("INSERT OVERWRITE raw.facts VALUES (DATE '2026-01-06', '20')")
+
+    models = ("--restate-model", "shop.daily", "--restate-model", "shop.total")
+    assert computed(run(mergeplan, "--run-id", "r1", *models)) == ["shop.daily", "shop.total"]
+
+    assert rows(engine, "SELECT total FROM shop.total") == [(21,)]
+
+
 @pytest.mark.prove
 def test_only_what_a_run_computed_can_be_computed_again(mergeplan: CommandLine) -> None:
     without = run(mergeplan, "--restate-model", "shop.daily")
