@@ -141,6 +141,7 @@ def _compute_plan(current: PullPass, stops: RunStops, shower: Shower) -> tuple[P
     plan_base = PlanBase(base, merge.tree, prod.revision)
     set_base = partial(set_plan_base, base=plan_base, edits_rules=edits, changes_rules=changes)
     record = current.update(partial(set_base, is_level=merged.is_level))
+    stops.use(record)  # also where no planner is asked: a category would be pending for ever
     early = _early_result(current, record, base, merged)
     return record, early or _run_planner(current, stops, record, merge.commit, shower)
 
@@ -214,7 +215,6 @@ def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit:
             current.is_fork,
             is_alone=record.run.spark_losses > 0,
         )
-        stops.use(current.record)
         if context.turns.is_reserved(current.job.repository):
             current.update(partial(report_progress, progress=RESERVED))
         events = PlanEvents(current.update, shower, context.settings.progress_seconds)
