@@ -55,13 +55,17 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
         categories=categories(
             f"{without_default(model.lower(), catalog)}={category}" for model, category in options.categories.items()
         ),
-        overrides_from=parse_environment_name(options.overrides_from) if options.overrides_from else None,
+        overrides_from=",".join(map(parse_environment_name, _split_names(options.overrides_from))) or None,
         execution_time=work.now.isoformat() if options.execution_time else None,
         include_unmodified=options.include_unmodified or config.include_unmodified,
         forward_only=not options.restate and (options.forward_only or config.forward_only),
         effective_from=since.isoformat() if since else None,
         enable_preview=config.enable_preview if options.enable_preview is None else options.enable_preview,
     )
+
+
+def _split_names(environments: str | None) -> list[str]:
+    return environments.split(",") if environments else []
 
 
 def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...]:
@@ -115,8 +119,8 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         message = "`--restate-copy` is for other environments: prod's own tables are restated."
         raise RequestError(message, hint="Use `--restate-model`.")
     overrides = store.overrides.list_for(options.environment)
-    if options.overrides_from:
-        overrides = (*overrides, *store.overrides.list_for(options.overrides_from))
+    for environment in _split_names(options.overrides_from):
+        overrides = (*overrides, *store.overrides.list_for(environment))
     overrides = tuple(override for override in overrides if override.model not in category_resets(options))
     loaded = load_state(work)
     base = store.environments.get(PROD)
