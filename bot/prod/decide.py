@@ -179,11 +179,12 @@ def decide_prod(facts: ProdFacts) -> Action:
         _decide_build(facts)
         or _resume_deploy(facts)
         or _roll_back(facts)
+        or _decide_settlement(facts)
         or _decide_step(facts)
         or _decide_deploy(facts)
     )
     if action is None and (not facts.steps or facts.gate.is_open):  # nothing goes around a merge that is held
-        action = _decide_retry(facts) or _decide_settlement(facts)
+        action = _decide_retry(facts)
     sweep = Move.RUN_JANITOR if facts.sweep_is_due and facts.prod.state is Prod.READY else Move.REST
     return action or sweep
 
@@ -259,16 +260,18 @@ def _decide_deploy(facts: ProdFacts) -> Action | None:
 
 def _decide_retry(facts: ProdFacts) -> Action | None:
     prod = facts.prod
-    if facts.again and not facts.taken and prod.state is Prod.READY and prod.promoted_commit != facts.head:
-        return PromotePush(facts.head)
     for record in facts.pulls:
-        is_requested = is_asked_again(record)
+        is_behind = record.number in facts.behind
+        is_requested = is_asked_again(record) or (facts.again and is_behind and record.state is PullState.UNPROMOTED)
         if record.number in facts.closed:
             if is_requested:
                 return HoldStep(Step(facts.head, record.number))
             continue
-        if is_requested or (record.state is PullState.MERGED and record.number in facts.behind):
+        if is_requested or (record.state is PullState.MERGED and is_behind):
             return PromoteMerge(record.number, facts.head)
+    is_due = facts.again and not (facts.taken or facts.closed) and prod.promoted_commit != facts.head
+    if is_due and prod.state is Prod.READY:
+        return PromotePush(facts.head)
     return None
 
 

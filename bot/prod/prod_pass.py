@@ -131,8 +131,8 @@ def read_facts(current: ProdPass) -> ProdFacts:
     prod, pulls, now = current.prod, current.inbox.pulls.all(current.repository), time.time()
     steps = current.steps(prod)[: max(0, STEPS_MAX - current.facts.taken)]
     waiting = [pull for pull in pulls if pull.state in WAITING and pull.promotion.merge_sha]
-    # prod shows nothing of what it undid
-    unreverted_pulls = (pull for pull in waiting if not pull.rollback.reversal.revision)
+    # prod shows nothing of what it undid, and what a merge restates is in no tree
+    unreverted_pulls = (pull for pull in waiting if not (pull.rollback.reversal.revision or pull.restates))
     shown = {p.number for p in unreverted_pulls if _holds(current, prod.promoted_commit, p.promotion.merge_sha)}
     taken_on = {pull.number for pull in waiting if _holds(current, prod.commit, pull.promotion.merge_sha)}
     behind = frozenset(taken_on - shown)

@@ -175,7 +175,8 @@ def override_of(said: dict[str, Any]) -> dict[str, Any]:
 
 def overridden(state: dict[str, Any], name: str, now: dict[str, str]) -> dict[str, Any]:
     """The categories that people gave, stored; those of a text that has changed are gone."""
-    overrides = {**state["overrides"].get(option("--overrides-from"), {}), **state["overrides"].get(name, {})}
+    given = [state["overrides"].get(source, {}) for source in option("--overrides-from").split(",")]
+    overrides = dict(item for those in (*reversed(given), state["overrides"].get(name, {})) for item in those.items())
     for index, part in enumerate(sys.argv):
         if part == "--categorize":
             model, _, category = sys.argv[index + 1].partition("=")

@@ -183,7 +183,7 @@ def test_a_revert_ends_the_wait_of_a_held_merge(make_bench: Make) -> None:
     bench.idle()
 
     assert [bench.record(pull).state for pull in (number, back)] == [PullState.PROMOTED] * 2
-    assert "It is promoted together with" in bench.plan(number)
+    assert "Prod shows it together with #" in bench.plan(number)
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
 
 
