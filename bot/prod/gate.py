@@ -124,7 +124,8 @@ class Gatekeeper:
         pull = self._gateway.pull(step.number)
         site, folder = self._gateway.clone_url.removesuffix(".git"), self._checkout.project
         config = self._get_reviewers(prod).config if prod.promoted_commit else BotConfig()
-        forward_only = record.source.forward_only or config.is_forward_only(pull.head_ref)
+        is_planned = record.head == pull.head and record.outcome is not None
+        forward_only = record.source.forward_only if is_planned else config.is_forward_only(pull.head_ref)
         return replace(
             record,
             head=pull.head,

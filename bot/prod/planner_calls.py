@@ -64,8 +64,7 @@ class ProdPlanner:
         """Return the option for the categories of a pull request, and of merges that prod lacks and gets with it."""
         pulls, project = self.context.inbox.pulls, self.job.repository
         lacking = (pull for pull in pulls.filter_by_state(project, PullState.UNPROMOTED) if not pull.restates)
-        environments = (pull.environment for pull in (pulls.get(project, number), *lacking))
-        names = [environment.name for environment in environments if environment.exists]
+        names = [pull.environment.name for pull in (pulls.get(project, number), *lacking) if pull.environment.name]
         return ("--overrides-from", ",".join(dict.fromkeys(names))) if names else ()
 
     def _unlock_reason(self, number: int) -> str:

@@ -1,7 +1,7 @@
 """One pass over one repository's prod: what is read once, the facts, and the records as they are stored."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
@@ -50,8 +50,20 @@ class ProdPass:
     @cached_property
     def merges(self) -> dict[str, int]:
         """The merges into the branch, by commit, with the number of the pull request."""
-        merged = (pull for pull in self.gateway.list_closed_pulls() if pull.merged and self._is_into_branch(pull))
+        closed = self.gateway.list_closed_pulls()
+        merged = (pull for pull in (*closed, *self._find_older(closed)) if pull.merged and self._is_into_branch(pull))
         return {pull.merge_sha: pull.number for pull in merged}
+
+    def _find_older(self, closed: Sequence[Pull]) -> Iterator[Pull]:
+        """Yield the known pull requests that were closed before those, as while the service was down."""
+        listed = {pull.number for pull in (*closed, *self.gateway.open_pulls())}
+        for record in self.inbox.pulls.list_current(self.repository):
+            if record.number not in listed and record.state not in (PullState.UNPROMOTED, PullState.ROLLED_BACK):
+                try:
+                    yield self.gateway.pull(record.number)
+                except ForgeFailed as error:
+                    if error.status != 404:  # as of an author whom GitHub hides
+                        raise
 
     def _is_into_branch(self, pull: Pull) -> bool:
         # A layer of a stack may be merged together with those below it; GitHub does not say which base it has then.

@@ -27,7 +27,7 @@ def begin_promotion(record: PullRecord, merge_sha: str, run_id: str) -> PullReco
         run=replace(record.run, id=run_id, progress="Promoting to prod."),
         wishes=replace(record.wishes, overrides=(), again=False),
         rules=replace(record.rules, held=False),
-        promotion=replace(record.promotion, merge_sha=merge_sha, unlock_by=""),
+        promotion=replace(record.promotion, merge_sha=merge_sha),
     )
 
 
@@ -38,7 +38,7 @@ def conclude_promotion(record: PullRecord, lines: str, revision: int, reason: st
         state=PullState.PROMOTED,
         reason=reason,
         run=replace(record.run, attempts=0, progress=""),
-        promotion=replace(record.promotion, lines=lines, revision=revision),
+        promotion=replace(record.promotion, lines=lines, revision=revision, unlock_by=""),
         rollback=replace(record.rollback, reversal=NOT_REVERSED),
         deploy=_end_deploy(record.deploy),
     )
@@ -50,7 +50,7 @@ def fail_promotion(record: PullRecord, lines: str) -> PullRecord:
         state=PullState.UNPROMOTED,
         reason="",
         run=replace(record.run, progress=""),
-        promotion=replace(record.promotion, lines=lines),
+        promotion=replace(record.promotion, lines=lines, unlock_by=""),
         deploy=_end_deploy(record.deploy),
     )
 

@@ -119,8 +119,8 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         message = "`--restate-copy` is for other environments: prod's own tables are restated."
         raise RequestError(message, hint="Use `--restate-model`.")
     overrides = store.overrides.list_for(options.environment)
-    for environment in _split_names(options.overrides_from):
-        overrides = (*overrides, *store.overrides.list_for(environment))
+    for other in _split_names(options.overrides_from):
+        overrides = (*overrides, *store.overrides.list_for(other))
     overrides = tuple(override for override in overrides if override.model not in category_resets(options))
     loaded = load_state(work)
     base = store.environments.get(PROD)

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from mergeplan.bot.github.gateway import GitHubRepository
 from mergeplan.bot.pull_parts import RESTATED, PendingOverride
 from mergeplan.bot.records import PullState
-from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
+from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 from tests.bot.prod.test_rollback import MORE, merge_pull
 from tests.bot.pulls.test_reviews import bench_with_rules, open_pull, review
 
@@ -146,3 +147,43 @@ def test_a_forward_only_branch_is_promoted_so_when_it_is_merged_before_its_plan(
 
     assert bench.record(number).state is PullState.PROMOTED
     assert "--forward-only" in prod_arguments(bench)
+
+
+def test_a_merge_whose_environment_was_dropped_keeps_its_categories(bench: Bench) -> None:
+    number = open_pull(bench)
+    bench.say(number, "/categorize breaking")
+    bench.say(number, "/destroy")
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+
+    assert (bench.record(number).state, category(bench, number)) == (PullState.PROMOTED, "breaking")
+
+
+def test_a_merge_after_which_many_were_closed_while_the_service_was_down_is_one(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GitHub lists those that were closed last; its merge passed for a push, without its categories."""
+    number = open_pull(bench)
+    bench.say(number, "/categorize breaking")
+    monkeypatch.setattr(GitHubRepository, "list_closed_pulls", lambda self, limit=50: ())
+    bench.github.faults.drop("pull_request")
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+
+    assert (bench.record(number).promotion.revision, category(bench, number)) == (2, "breaking")
+
+
+def test_unlock_stops_a_promotion_that_waits_for_its_next_try(bench: Bench) -> None:
+    """Another process holds prod; a try takes a moment, and then it waits."""
+    number = open_pull(bench)
+    bench.knobs(held="prod")
+    bench.github.merge(SHOP, number, author="ann")
+    until(lambda: bench.context.inbox.prods.get(SHOP).attempts >= 3, what="some tries")
+    bench.github.comment(SHOP, number, "/unlock", author="ann")
+    until(lambda: bench.record(number).state is not PullState.MERGED, what="the end of the promotion")
+    bench.knobs()
+    bench.idle()
+
+    assert bench.record(number).state is PullState.UNPROMOTED
+    bench.say(number, "/plan")
+    assert bench.record(number).state is PullState.PROMOTED
