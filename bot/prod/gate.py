@@ -134,7 +134,8 @@ class Gatekeeper:
         )
 
     def _is_the_plan_shown(self, prod: ProdRecord, step: Step, record: PullRecord) -> bool:
-        has_plan = bool(record.outcome and record.outcome.plan and not record.outcome.plan.not_selected)
+        plan = record.outcome.plan if record.outcome and record.comment_plan else None  # not of an earlier head
+        has_plan = plan is not None and not plan.not_selected
         same_base = record.base.prod_revision == prod.revision and record.base.tree == self._checkout.tree(step.commit)
         return bool(step.number) and has_plan and same_base
 

@@ -9,10 +9,13 @@ from mergeplan.bot.transitions.planning import report_progress
 
 
 def await_promotion(record: PullRecord, merge_sha: str) -> PullRecord:
+    """Hand a merge to prod; a plan that was still to come stands for nothing that was merged."""
+    is_planned = record.state not in (PullState.NEW, PullState.WAITING, PullState.PLANNING)
     return replace(
         record,
         state=PullState.MERGED,
         reason="",
+        base=record.base if is_planned else replace(record.base, tree=""),
         run=replace(record.run, progress="Waiting for prod's turn."),
         wishes=replace(record.wishes, overrides=(), again=False),
         promotion=replace(record.promotion, merge_sha=merge_sha),
