@@ -281,9 +281,8 @@ def _ask_again(connection: sa.Connection, repository: str, number: int, head: st
     elif not number:
         put_prod(connection, replace(read_prod(connection, repository), again=True))
     elif record := read_pull(connection, repository, number):
-        is_of_group = record.group.head == head
-        again = replace(record, group=MergeGroup(head)) if is_of_group else request_plan(record)
-        put_pull(connection, again)
+        is_group = record.group.head == head
+        put_pull(connection, replace(record, group=MergeGroup(head)) if is_group else request_plan(record))
 
 
 def _note_group(connection: sa.Connection, event: Event) -> None:

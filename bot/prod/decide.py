@@ -65,106 +65,87 @@ class Move(Enum):
     RUN_JANITOR = "RunJanitor"  # drop what has expired and what is unused
 
 
+class Act:
+    """An action that needs facts."""
+
+
 @dataclass(frozen=True)
-class AdoptProd:
+class OfPull(Act):
+    number: int
+
+
+@dataclass(frozen=True)
+class OfStep(Act):
+    step: Step
+
+
+@dataclass(frozen=True)
+class Refusal(OfPull):
+    reason: str
+
+
+@dataclass(frozen=True)
+class AdoptProd(Act):
     """Prod exists, and we did not know."""
 
     row: EnvironmentRow
 
 
 @dataclass(frozen=True)
-class RefuseRollback:
-    number: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class RollBack:
+class RollBack(OfPull):
     """Point prod back at the revision before a pull request's own."""
 
-    number: int
     who: str
     revision: int
 
 
 @dataclass(frozen=True)
-class StopPlan:
-    """A plan of a merged pull request still runs: it ends first."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class SkipStep:
-    """Nothing to promote: the step changes no model."""
-
-    step: Step
-
-
-@dataclass(frozen=True)
-class DeployPull:
-    """Promote a pull request, then merge it: /deploy."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class RefuseDeploy:
-    number: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class HoldStep:
-    """The rules do not let the first step into prod: it waits, and all that came after it."""
-
-    step: Step
-
-
-@dataclass(frozen=True)
-class PassOver:
-    """The first steps are taken with a later one: that gives what may be shown."""
-
-    step: Step
-
-
-@dataclass(frozen=True)
-class PromoteMerge:
+class PromoteMerge(OfPull):
     """Promote the merge of a pull request, with the tree of `commit`."""
 
-    number: int
     commit: str
 
 
 @dataclass(frozen=True)
-class PromotePush:
+class PromotePush(Act):
     """Plan and apply a push that no pull request brought."""
 
     commit: str
 
 
-@dataclass(frozen=True)
-class SettleMerge:
+class RefuseRollback(Refusal):
+    pass
+
+
+class RefuseDeploy(Refusal):
+    pass
+
+
+class StopPlan(OfPull):
+    """A plan of a merged pull request still runs: it ends first."""
+
+
+class DeployPull(OfPull):
+    """Promote a pull request, then merge it: /deploy."""
+
+
+class SettleMerge(OfPull):
     """Prod shows the merge already, with a later commit."""
 
-    number: int
+
+class SkipStep(OfStep):
+    """Nothing to promote: the step changes no model."""
 
 
-Action = (
-    Move
-    | AdoptProd
-    | RefuseRollback
-    | RollBack
-    | StopPlan
-    | SkipStep
-    | DeployPull
-    | RefuseDeploy
-    | HoldStep
-    | PassOver
-    | PromoteMerge
-    | PromotePush
-    | SettleMerge
-)
+class HoldStep(OfStep):
+    """The rules do not let the first step into prod: it waits, and all that came after it."""
+
+
+class PassOver(OfStep):
+    """The first steps are taken with a later one: that gives what may be shown."""
+
+
+Action = Move | Act
 
 
 def decide_prod(facts: ProdFacts) -> Action:

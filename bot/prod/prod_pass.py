@@ -8,7 +8,6 @@ from functools import cache, cached_property, partial
 import structlog
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.forge.checks import CheckRequest
 from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
 from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import changes_no_model
@@ -18,7 +17,7 @@ from mergeplan.bot.prod.decide import Gate, ProdFacts, Step, is_asked_again, pro
 from mergeplan.bot.prod.gate import Gatekeeper
 from mergeplan.bot.prod.planner_calls import Ended, ProdPlanner, append_move
 from mergeplan.bot.prod.reading_pulls import replan_readers
-from mergeplan.bot.pulls.publish import publish_record
+from mergeplan.bot.pulls.publish import publish_record, write_check
 from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.transitions.planning import Transition, report_progress
@@ -130,12 +129,7 @@ class ProdPass:
         self.show(self.update_pull(number, partial(report_progress, progress=progress)))
 
     def check(self, commit: str, view: CheckView) -> None:
-        try:
-            key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
-            check_id = self.gateway.checks.find(commit, key)
-            self.gateway.checks.write(CheckRequest(commit, view, key, check_id, details))
-        except (ForgeFailed, ForgePaused) as error:
-            self.log.warning("check_not_written", commit=commit, why=str(error))
+        write_check(self.gateway, commit, view, f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress"))
 
 
 def read_facts(current: ProdPass) -> ProdFacts:

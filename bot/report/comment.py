@@ -112,7 +112,7 @@ def comment_digest(text: str) -> str:
 
 
 def facts_line(pull_view: Shown) -> str:
-    record, prod = pull_view.record, pull_view.prod
+    record = pull_view.record
     plan = record.outcome.plan if record.outcome else None
     revision = f" revision {record.base.prod_revision}" if record.base.prod_revision else ""
     base = f"base `prod`{revision}" + (f" at `{record.base.sha[:7]}`" if record.base.sha else "")
@@ -120,10 +120,9 @@ def facts_line(pull_view: Shown) -> str:
         f"**{code(record.environment.name)}**" if record.environment.name else "",
         f"head `{record.head[:7]}`",
         base,
+        f"plan `{plan.id}`" if plan and plan.id else "",
+        f"{record.run.planned_at[:16].replace('T', ' ')} UTC" if record.run.planned_at else "",
     ]
-    parts.append(f"plan `{plan.id}`" if plan and plan.id else "")
-    parts.append(f"{record.run.planned_at[:16].replace('T', ' ')} UTC" if record.run.planned_at else "")
-    del prod
     return " · ".join(part for part in parts if part)
 
 

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 import structlog
 
-from mergeplan.bot.branches import BranchRecord
 from mergeplan.bot.context import BotContext, Later, ShuttingDown, Superseded
 from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused, NameReused, OwnerUnavailable
 from mergeplan.bot.forge.port import RepositoryGateway
@@ -153,16 +152,12 @@ class Worker:
             bound.info("job_superseded", why=str(why))
             inbox.queue.release(job, settle=True)
             self._count_job("superseded")
-        except Later as why:
+        except (Later, ForgePaused) as why:
             bound.info("job_put_off", why=str(why), seconds=why.seconds)
             inbox.queue.release(job, again_in=why.seconds)
             self._count_job("put_off")
         except NameReused as why:
             self._follow_repository(job, why)
-        except ForgePaused as why:
-            bound.warning("job_put_off", why=str(why))
-            inbox.queue.release(job, again_in=why.seconds)
-            self._count_job("put_off")
         except OwnerUnavailable as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=UNAVAILABLE_SECONDS)
@@ -361,7 +356,7 @@ class Worker:
         prod = inbox.prods.get(name)
         if _prod_is_behind(gateway, prod) or sweep_is_due(prod, self.context.settings.janitor_hours, time.time()):
             inbox.queue.wake(name, 0)
-        if any(_branch_is_behind(gateway, record) for record in prod.branches):
+        if any(_branch_is_behind(gateway, record.branch, record.commit) for record in prod.branches):
             inbox.queue.wake(name, BRANCHES)
         opened, closed = gateway.open_pulls(), gateway.list_closed_pulls(30)
         records = inbox.pulls.list_current(name, [pull.number for pull in closed])
@@ -388,22 +383,17 @@ def _is_past(updated_at: str) -> bool:
 
 
 def _prod_is_behind(gateway: RepositoryGateway, prod: ProdRecord) -> bool:
-    if prod.state in (Prod.UNKNOWN, Prod.BUILDING) or 0 < prod.again_at <= time.time():
-        return True
-    try:
-        return gateway.branch_head(prod.branch or gateway.default_branch) != prod.commit
-    except ForgeFailed as error:
-        if error.status == 404:
-            return True
-        raise
+    is_due = prod.state in (Prod.UNKNOWN, Prod.BUILDING) or 0 < prod.again_at <= time.time()
+    return is_due or _branch_is_behind(gateway, prod.branch or gateway.default_branch, prod.commit, is_gone=True)
 
 
-def _branch_is_behind(gateway: RepositoryGateway, record: BranchRecord) -> bool:
+def _branch_is_behind(gateway: RepositoryGateway, branch: str, commit: str, *, is_gone: bool = False) -> bool:
+    """Return True if the branch has another commit; `is_gone` where there is no such branch."""
     try:
-        return gateway.branch_head(record.branch) != record.commit
+        return gateway.branch_head(branch) != commit
     except ForgeFailed as error:
         if error.status == 404:
-            return False
+            return is_gone
         raise
 
 

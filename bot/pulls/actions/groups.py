@@ -6,10 +6,10 @@ that the pull request's stays what its comment says; both share tables, and the 
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import structlog
 
-from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import DEFECT_TRIES, Later, PlannerCall, failure_result
 from mergeplan.bot.git.call import CheckoutFailed
@@ -56,6 +56,8 @@ def _refuse_group(record: PullRecord) -> Finished | None:
         return failure_result("A maintainer must let the pull request's commit be planned first.", "Refused")
     if record.state is PullState.SKIPPED:
         return failure_result("The pull request has no plan: a label keeps it from being planned.", "Refused")
+    if record.rules.decision.ruled and record.promises and record.comment_plan is None:
+        return failure_result("The pull request's commit has no plan that people could approve.", "Refused")
     if not record.rules.decision.is_ok:
         return failure_result("The rules do not let this pull request into prod yet: see its plan.", "Refused")
     return None
@@ -95,7 +97,10 @@ def _find_forks(current: PullPass, base: str, commit: str) -> tuple[Pull, ...]:
 def _run_planner(current: PullPass, base: str, paths: tuple[str, ...], *, is_fork: bool) -> Finished:
     record = current.update(lambda record: replace(record, environment=replace(record.environment, group_exists=True)))
     run_id, commit, context, checkout = new_run_id(), record.group.head, current.context, current.checkout
-    words = ("--overrides-from", record.environment.name) if record.environment.exists else ()
+    every = current.inbox.pulls.list_current(current.job.repository)
+    ahead = (pull for pull in every if pull.group.head and checkout.contains(commit, pull.group.head))
+    names = [pull.environment.name for pull in (record, *ahead) if pull.environment.name]
+    words = ("--overrides-from", ",".join(dict.fromkeys(names))) if names else ()
     config = current.config.model_copy(update={"physical_plan": False})
     edited = model_files(paths, checkout.project)
     arguments = plan_arguments(_as_group(record), config, current.config.diff.nothing(), edited)
@@ -103,9 +108,8 @@ def _run_planner(current: PullPass, base: str, paths: tuple[str, ...], *, is_for
     def stop_reason() -> str:
         return "" if current.record.group.head == commit else "superseded"
 
-    with context.project(checkout, commit) as folder, context.gateways(checkout, base, run_id) as gateways:
-        own_code = brings_code(paths, folder)
-        call = PlannerCall(current.job, folder, (*arguments, *words), run_id, gateways, own_code, is_fork)
+    call = PlannerCall(current.job, Path(), (*arguments, *words), run_id, is_fork=is_fork)
+    with context.change(call, checkout, base, commit) as call:
         return context.plan(call, should_stop=stop_reason)
 
 

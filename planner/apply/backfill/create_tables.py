@@ -13,7 +13,7 @@ from mergeplan.planner.engine.formats.conditions import interval_condition
 from mergeplan.planner.engine.protocol import Engine, ViewText
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import ProjectError, Refused
-from mergeplan.planner.intervals import intersect_intervals
+from mergeplan.planner.intervals import Timeline, intersect_intervals
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.sql.macro_scope import CREATING
 from mergeplan.planner.plan.build import Plan
@@ -21,6 +21,7 @@ from mergeplan.planner.plan.change import Adoption, Change
 from mergeplan.planner.plan.schedule import ONCE
 from mergeplan.planner.plan.stages import CreateStage
 from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.state.leases import Lease
 from mergeplan.planner.state.store import StateStore
 from mergeplan.planner.tables.batch_ids import as_recorded
 from mergeplan.planner.tables.merge.merge import merge_query
@@ -142,13 +143,7 @@ class Creation:
             rows = intersect_intervals(forward.rows, old_timeline)
             as_recorded(self.engine, old_table, old.model, old_timeline)
             self.engine.tables.take_over(table, old.table, rows)
-            with self.engine.engine_for(new.model.gateway).separate_session(
-                *self.layout.statements_around(new, CREATING, None)
-            ):
-                self._dry_run_merge(new, columns)
-            store.tables.register(new.table, columns, [old.table], lease=lease)
-            for interval in rows:
-                store.intervals.record(new.table, interval, lease=lease)
+            self._register_taken(new, columns, old.table, rows, lease)
 
     def _adopt_table(self, new: Snapshot, adoption: Adoption, columns: tuple[Column, ...]) -> None:
         """Create the first table of a model over the files of an adopted one, and record what it holds.
@@ -165,13 +160,17 @@ class Creation:
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
             self.engine.tables.take_over(table, adoption.place, adoption.rows)
             check_same_rows(self.engine, table, adoption)
-            with self.engine.engine_for(new.model.gateway).separate_session(
-                *self.layout.statements_around(new, CREATING, None)
-            ):
-                self._dry_run_merge(new, columns)
-            store.tables.register(new.table, columns, [adoption.place], lease=lease)
-            for interval in adoption.rows:
-                store.intervals.record(new.table, interval, lease=lease)
+            self._register_taken(new, columns, adoption.place, adoption.rows, lease)
+
+    def _register_taken(
+        self, new: Snapshot, columns: tuple[Column, ...], source: str, rows: Timeline, lease: Lease
+    ) -> None:
+        around = self.layout.statements_around(new, CREATING, None)
+        with self.engine.engine_for(new.model.gateway).separate_session(*around):
+            self._dry_run_merge(new, columns)
+        self.store.tables.register(new.table, columns, [source], lease=lease)
+        for interval in rows:
+            self.store.intervals.record(new.table, interval, lease=lease)
 
     def _dry_run_merge(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> None:
         """Raise QueryError if Spark refuses the merge of a batch into the table."""

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mergeplan.planner.engine.formats.conditions import ALL, range_condition
@@ -15,6 +16,15 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.naming import quote_column
 
 COUNTED = {"rows": "count(1)"}
+
+
+@dataclass(frozen=True)
+class LastMerge:
+    """The version of a table, and the last merged batch with the version before it; `batch_id` is '' for none."""
+
+    version: int  # of Iceberg a snapshot, 0 for none
+    batch_id: str = ""
+    before: int = 0
 
 
 class CommittedTables(ABC):

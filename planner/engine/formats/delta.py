@@ -6,12 +6,11 @@ and a batch that was not recorded is rolled back to it.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from mergeplan.planner.engine.formats.committed_tables import CommittedTables
+from mergeplan.planner.engine.formats.committed_tables import CommittedTables, LastMerge
 from mergeplan.planner.engine.formats.conditions import ALL, interval_condition
 from mergeplan.planner.engine.formats.definition import create_table
 from mergeplan.planner.engine.formats.delta_retention import RETENTION, Commit, is_due, is_pinned, retention_policy
@@ -40,15 +39,6 @@ FEATURES = (
     (re.compile(r"\bvariant\b(?!`?:)"), "variantType"),
 )
 OF_FILES = ("compression", "maxrecordsperfile")  # properties of a table that its writers get as options
-
-
-@dataclass(frozen=True)
-class LastMerge:
-    """The version of a table, and the last merged batch with the version before it; `batch_id` is '' for none."""
-
-    version: int
-    batch_id: str = ""
-    before: int = 0
 
 
 class Delta(CommittedTables):

@@ -6,12 +6,11 @@ and a batch that was not recorded is rolled back to it.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from mergeplan.planner.engine.formats.committed_tables import CommittedTables
+from mergeplan.planner.engine.formats.committed_tables import CommittedTables, LastMerge
 from mergeplan.planner.engine.formats.conditions import ALL, interval_condition
 from mergeplan.planner.engine.formats.definition import create_table
 from mergeplan.planner.engine.formats.files_of_tables import table_columns
@@ -34,16 +33,6 @@ METADATA = f"spark.sql.iceberg.snapshot-property.{KEY}"  # sets the summary of a
 MAX_AGE = "history.expire.max-snapshot-age-ms"
 FOR_EVER = 3_155_760_000_000  # milliseconds: a hundred years
 IN_HIVE = re.compile(r"[\w .$]+")  # the names of fields that Hive's metastore reads in the text of a type
-NONE = 0  # the snapshot of a table that has none yet
-
-
-@dataclass(frozen=True)
-class LastMerge:
-    """The snapshot of a table, and the last merged batch with the snapshot before it; `batch_id` is '' for none."""
-
-    snapshot: int
-    batch_id: str = ""
-    before: int = NONE
 
 
 class Iceberg(CommittedTables):
@@ -73,7 +62,7 @@ class Iceberg(CommittedTables):
         self, table: Table, merge_rows: Callable[[str], Frame], batch_id: str, native: NativeMerge | None = None
     ) -> Written:
         last = self._last_merge(table.name)
-        base_snapshot = last.before if last.batch_id[:8] == batch_id[:8] else last.snapshot
+        base_snapshot = last.before if last.batch_id[:8] == batch_id[:8] else last.version
         mark = f"batch {batch_id} after {base_snapshot}"
         if last.batch_id != batch_id:
             merged = native.run(self._sessions, table, {METADATA: mark}) if native else None
@@ -97,7 +86,7 @@ class Iceberg(CommittedTables):
             self._overwrite_rows(table, self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false"), ALL)
 
     def _batch_mark(self, name: str, batch_id: str) -> str:
-        return f"batch {batch_id} after {self._last_merge(name).snapshot}"
+        return f"batch {batch_id} after {self._last_merge(name).version}"
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove, by expire_snapshots, the snapshots that are older than `keep`.
@@ -156,7 +145,7 @@ class Iceberg(CommittedTables):
         refs = self._run(f"SELECT snapshot_id FROM {quote_name(name)}.refs WHERE name = 'main'").collect()
         columns = f"snapshot_id, parent_id, summary['{KEY}'], unix_millis(committed_at)"
         snapshots = self._run(f"SELECT {columns} FROM {quote_name(name)}.snapshots").collect()
-        return (refs[0][0] if refs else NONE), snapshots
+        return (refs[0][0] if refs else 0), snapshots
 
     def _procedure_name(self, name: str, procedure: str) -> str:
         catalog = parts_of(name)[0] or self._sessions.current.spark.catalog.currentCatalog()

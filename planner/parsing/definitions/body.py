@@ -73,12 +73,7 @@ def read_body(
         reader.add_statement(part, views=views)
     if reader.query is None and scope.kind not in ("SEED", "EXTERNAL"):
         raise reader.no_query(first_token)
-    for part in around.after:
-        reader.after_query = True
-        reader.add_statement(part, views=False)
-    for part in around.views:
-        reader.add_statement(part, views=True)
-    return Body(reader.query, tuple(reader.before), tuple(reader.after), tuple(reader.views), frozenset(reader.reads))
+    return reader.end(around)
 
 
 def read_around(source: SourceText, scope: MacroScope, around: Around) -> Body:
@@ -87,11 +82,7 @@ def read_around(source: SourceText, scope: MacroScope, around: Around) -> Body:
     for part in around.before:
         reader.add_statement(part, views=False)
     reader.after_query = True
-    for part in around.after:
-        reader.add_statement(part, views=False)
-    for part in around.views:
-        reader.add_statement(part, views=True)
-    return Body(reader.query, tuple(reader.before), tuple(reader.after), tuple(reader.views), frozenset(reader.reads))
+    return reader.end(around)
 
 
 class _Reader:
@@ -131,6 +122,14 @@ class _Reader:
         for pieces, when in stages:
             for piece in pieces:
                 self._append_statement(StatementTokens(part.source, piece), views, when)
+
+    def end(self, around: Around) -> Body:
+        for part in around.after:
+            self.after_query = True
+            self.add_statement(part, views=False)
+        for part in around.views:
+            self.add_statement(part, views=True)
+        return Body(self.query, tuple(self.before), tuple(self.after), tuple(self.views), frozenset(self.reads))
 
     def no_query(self, first_token: Token) -> ProjectError:
         return self.source.error(first_token, "The model has no query.", "Write a SELECT below `MODEL (...);`.")

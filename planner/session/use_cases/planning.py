@@ -39,7 +39,7 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
     if start and end and start >= end:
         raise RequestError(f"The end `{options.end}` does not come after the start `{options.start}`.")
     _check_together(options)
-    config, catalog = work.project.config.plan, work.project.catalogs.default
+    config, catalog, others = work.project.config.plan, work.project.catalogs.default, options.overrides_from
     return replace(
         options,
         select=_qualify_selectors(options.select, catalog),
@@ -55,17 +55,13 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
         categories=categories(
             f"{without_default(model.lower(), catalog)}={category}" for model, category in options.categories.items()
         ),
-        overrides_from=",".join(map(parse_environment_name, _split_names(options.overrides_from))) or None,
+        overrides_from=",".join(map(parse_environment_name, others.split(","))) if others else None,
         execution_time=work.now.isoformat() if options.execution_time else None,
         include_unmodified=options.include_unmodified or config.include_unmodified,
         forward_only=not options.restate and (options.forward_only or config.forward_only),
         effective_from=since.isoformat() if since else None,
         enable_preview=config.enable_preview if options.enable_preview is None else options.enable_preview,
     )
-
-
-def _split_names(environments: str | None) -> list[str]:
-    return environments.split(",") if environments else []
 
 
 def _qualify_selectors(selectors: Iterable[str], catalog: str) -> tuple[str, ...]:
@@ -119,7 +115,7 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         message = "`--restate-copy` is for other environments: prod's own tables are restated."
         raise RequestError(message, hint="Use `--restate-model`.")
     overrides = store.overrides.list_for(options.environment)
-    for other in _split_names(options.overrides_from):
+    for other in (options.overrides_from or "").split(","):
         overrides = (*overrides, *store.overrides.list_for(other))
     overrides = tuple(override for override in overrides if override.model not in category_resets(options))
     loaded = load_state(work)

@@ -160,3 +160,14 @@ def test_rerun_of_a_groups_check_plans_the_group_again(bench: Bench) -> None:
     bench.github.rerequest(SHOP, bench.checks(head)["environment"].id, author="wim")
     bench.idle()
     assert bench.conclusions(head) == GREEN
+
+
+def test_a_group_takes_the_categories_of_those_before_it(bench: Bench) -> None:
+    """Their merges come first, with these."""
+    first, number = bench.open(COLUMN), bench.open({"models/more.sql": "SELECT 3 AS x\n"}, "more")
+    bench.idle()
+    bench.say(first, "/categorize breaking")
+    bench.github.enqueue(SHOP, first, author="wim")
+    bench.github.enqueue(SHOP, number, author="wim")
+    bench.idle()
+    assert bench.calls("plan", "pr_2_queue")[-1]["argv"][-3:-2] == ["pr_2,pr_1"]
