@@ -143,7 +143,7 @@ class Creation:
             rows = intersect_intervals(forward.rows, old_timeline)
             as_recorded(self.engine, old_table, old.model, old_timeline)
             self.engine.tables.take_over(table, old.table, rows)
-            self._register_taken(new, columns, old.table, rows, lease)
+            self._register(new, columns, old.table, rows, lease)
 
     def _adopt_table(self, new: Snapshot, adoption: Adoption, columns: tuple[Column, ...]) -> None:
         """Create the first table of a model over the files of an adopted one, and record what it holds.
@@ -160,11 +160,9 @@ class Creation:
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
             self.engine.tables.take_over(table, adoption.place, adoption.rows)
             check_same_rows(self.engine, table, adoption)
-            self._register_taken(new, columns, adoption.place, adoption.rows, lease)
+            self._register(new, columns, adoption.place, adoption.rows, lease)
 
-    def _register_taken(
-        self, new: Snapshot, columns: tuple[Column, ...], source: str, rows: Timeline, lease: Lease
-    ) -> None:
+    def _register(self, new: Snapshot, columns: tuple[Column, ...], source: str, rows: Timeline, lease: Lease) -> None:
         around = self.layout.statements_around(new, CREATING, None)
         with self.engine.engine_for(new.model.gateway).separate_session(*around):
             self._dry_run_merge(new, columns)

@@ -127,14 +127,14 @@ def test_a_word_outlives_its_environment_and_is_taken_with_those_of_others(shop:
     mergeplan = shop(**SMALL, reader=READER)
     promote(mergeplan)
     mergeplan.write("models/total.sql", TWO)
-    said = categories(promote(mergeplan, "dev", "--categorize", "shop.total=non-breaking"))
+    first = categories(promote(mergeplan, "dev", "--categorize", "shop.total=non-breaking"))
     assert mergeplan("invalidate", "dev").code == 0
 
     again = promote(mergeplan, "dev")
     merged = mergeplan("plan", "--overrides-from", "other,dev", "-o", "json", "--no-prompts", *AT)
 
-    assert categories(again) == categories(merged) == said
-    assert said["shop.total"] == "non_breaking"
+    assert categories(again) == categories(merged) == first
+    assert first["shop.total"] == "non_breaking"
 
 
 @pytest.mark.prove
