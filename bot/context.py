@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from mergeplan.bot.child.dbt_packages import lay_dbt_packages, read_dbt_requirements
+from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.packages import packages_folder, read_file
 from mergeplan.bot.child.planner_process import SHUTDOWN, Finished, Task, isolation_variables, project_home, run_planner
 from mergeplan.bot.child.planner_slots import PlannerSlots, SparkTurns
@@ -82,7 +83,7 @@ class ShuttingDown(Exception):
 @dataclass(frozen=True)
 class PlannerCall:
     job: Job
-    folder: Path
+    folder: Path  # of the project, once its files are written
     arguments: tuple[str, ...]
     run_id: str
     gateways: Path | None = None  # the configuration whose gateways count; None: the folder's own
@@ -190,7 +191,14 @@ class BotContext:
         return checkout.files(commit, checkout.project)
 
     @contextmanager
-    def gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:
+    def change(self, call: PlannerCall, checkout: Checkout, base: str, commit: str) -> Iterator[PlannerCall]:
+        """Yield a call in the folder of a commit that changes its base, on the gateways of the base."""
+        changed = checkout.diff_paths(base, commit)
+        with self.project(checkout, commit) as folder, self._gateways(checkout, base, call.run_id) as gateways:
+            yield replace(call, folder=folder, gateways=gateways, own_code=brings_code(changed, folder))
+
+    @contextmanager
+    def _gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:
         """Yield a file with the base commit's configuration: a pull request chooses neither its Spark nor the jars.
 
         A configuration that is code is yielded in its own folder. If the base has no project yet, the embedded Spark is

@@ -35,6 +35,7 @@ from mergeplan.bot.pull_parts import (
     StackBase,
 )
 from mergeplan.bot.results import PlannerOutcome, unpack_outcome
+from mergeplan.planner.contract.plan import PlanView
 
 
 class PullState(StrEnum):
@@ -208,6 +209,12 @@ class PullRecord:
     @property
     def outcome(self) -> PlannerOutcome | None:
         return self.run.outcome
+
+    @property
+    def last_plan(self) -> PlanView | None:
+        """Return the plan that was promoted; before that its own."""
+        last = self.promotion.outcome if self.state is PullState.PROMOTED else self.outcome
+        return last.plan if last else None
 
     @property
     def restates(self) -> bool:

@@ -1,13 +1,19 @@
 """The comments of pull requests: read, written and edited, each of ours once."""
 
-from datetime import UTC, timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
+import structlog
 from github.IssueComment import IssueComment
 
 from mergeplan.bot.forge.checks import Edited
 from mergeplan.bot.forge.failures import ForgeFailed, OwnerUnavailable
 from mergeplan.bot.github.calls import Calls
 from mergeplan.bot.records import Posted
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
 
 
 class Comments:
@@ -50,7 +56,7 @@ class Comments:
         def post() -> Posted:
             return _parse_comment(self._calls.repo.get_issue(number).create_comment(body))
 
-        posted = self._calls.write_once(look, post)
+        posted = self._pass_lock(lambda: self._calls.write_once(look, post), self._leave_out(body))
         return posted if posted.body == body else self.edit(number, posted.id, body)
 
     def edit(self, number: int, comment_id: int, body: str) -> Posted:
@@ -61,12 +67,27 @@ class Comments:
             comment.edit(clean)
             return _parse_comment(comment)
 
-        return self._calls.write(change)
+        return self._pass_lock(lambda: self._calls.write(change), self._leave_out(clean, comment_id))
 
     def react(self, number: int, comment_id: int, content: str) -> None:
-        self._calls.write(
-            lambda: self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content), first=True
-        )
+        def change() -> None:
+            self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content)
+
+        self._pass_lock(lambda: self._calls.write(change, first=True), None)
+
+    def _leave_out(self, body: str, comment_id: int = 0) -> Posted:
+        now = datetime.now(UTC).isoformat(timespec="seconds")  # the checks show the same, at this moment
+        return Posted(comment_id, self._login, body, now, now, by_bot=True, edited=False)
+
+    def _pass_lock(self, write: Callable[[], T], otherwise: T) -> T:
+        """Write, or go on with the other value where people have locked the conversation: the checks tell all."""
+        try:
+            return write()
+        except ForgeFailed as error:
+            if "is locked" not in str(error):
+                raise
+            log.warning("comment_not_written", repository=self._calls.name, why=str(error))
+            return otherwise
 
 
 def _parse_comment(comment: IssueComment) -> Posted:

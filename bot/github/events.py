@@ -277,8 +277,8 @@ def _read_check(guid: str, payload: Mapping[str, Any], noun: str) -> Event | Ign
     check = payload[noun]
     head = _parse_sha(check["head_sha"])
     pulls = check.get("pull_requests") or []
-    number = _parse_number(pulls[0]["number"], MOST_NUMBER) if pulls else 0
     check_pull, label = pull_of_key(_parse_text(check.get("external_id") or ""))
+    number = _parse_number(pulls[0]["number"] if pulls else check_pull, MOST_NUMBER) if pulls or check_pull else 0
     about = label if check_pull else None  # a whole suite is of every project
     return Event(guid, f"{noun}.rerequested", _parse_repository(payload), number, head=head, again=True, project=about)
 

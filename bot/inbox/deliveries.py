@@ -277,7 +277,8 @@ def _ask_again(connection: sa.Connection, repository: str, number: int, head: st
     elif not number:
         put_prod(connection, replace(read_prod(connection, repository), again=True))
     elif record := read_pull(connection, repository, number):
-        put_pull(connection, request_plan(record))
+        is_group = record.group.head == head
+        put_pull(connection, replace(record, group=MergeGroup(head)) if is_group else request_plan(record))
 
 
 def _note_group(connection: sa.Connection, event: Event) -> None:

@@ -213,9 +213,7 @@ def _promises_at_review(review: Review, shown_plans: Sequence[PlanShown]) -> tup
 def decide_approval(request: Asked, reviews: ReviewSummary, people: People, at: datetime) -> Decision:
     """Decide if a plan may reach prod: enough approvals of the right people, no objection, no block, no freeze."""
     needs_approval = bool(request.needs)
-    missing = tuple(
-        open_need for need in request.needs if (open_need := _count_missing(need, reviews, people)).left > 0
-    )
+    missing = tuple(unmet for need in request.needs if (unmet := _count_missing(need, reviews, people)).left > 0)
     frozen = frozen_until(request.freezes, at)
     change = next_change(request.freezes, at)
     return Decision(

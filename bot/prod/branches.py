@@ -7,15 +7,14 @@ treated as a pull request's: it runs isolated, on the gateways of prod's configu
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import structlog
 
 from mergeplan.bot.branches import BranchRecord, merge_records
 from mergeplan.bot.budgets import cost_limits
-from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import BotContext, Later, PlannerCall, error_result, unreadable_error
-from mergeplan.bot.forge.checks import CheckRequest
 from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
 from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.call import BadCommit
@@ -25,6 +24,7 @@ from mergeplan.bot.inbox.queue import BRANCHES, Job
 from mergeplan.bot.prod.decide import may_retry
 from mergeplan.bot.prod.planner_calls import list_reasons
 from mergeplan.bot.prod.previews import Previews
+from mergeplan.bot.pulls.publish import write_check
 from mergeplan.bot.records import Prod, ProdRecord, PullRecord
 from mergeplan.bot.report.checks.branch import (
     branch_check,
@@ -130,18 +130,13 @@ class _BranchReconciliation:
         return 0.0
 
     def _apply_commit(self, record: BranchRecord, commit: str, config: BotConfig) -> Finished:
-        base, run_id = self.prod.promoted_commit, new_run_id()
         limits = cost_limits(PullRecord(self.job.repository, 0), config.cost_budget)
         arguments = ("plan", record.environment, "--auto-apply", *limits, "--no-physical-plan", "--note", commit[:12])
         try:
-            changed = self.checkout.diff_paths(base, commit)
             if not self.context.has_project(self.checkout, commit):
                 return self.context.no_project(self.checkout, "This commit")
-            with (
-                self.context.project(self.checkout, commit) as folder,
-                self.context.gateways(self.checkout, base, run_id) as gateways,
-            ):
-                call = PlannerCall(self.job, folder, arguments, run_id, gateways, brings_code(changed, folder))
+            call = PlannerCall(self.job, Path(), arguments, new_run_id())
+            with self.context.change(call, self.checkout, self.prod.promoted_commit, commit) as call:
                 finished = self.context.plan(call, should_stop=lambda: self._stop_reason(record, commit))
         except BadCommit as error:
             return error_result(unreadable_error(error))
@@ -168,12 +163,7 @@ class _BranchReconciliation:
             self._update_record(record, lambda stored: replace(stored, running="", attempts=0))
 
     def _write_check(self, commit: str, view: CheckView) -> None:
-        try:
-            key = f"mergeplan:branch:{commit[:12]}"
-            check_id = self.gateway.checks.find(commit, key)
-            self.gateway.checks.write(CheckRequest(commit, view, key, check_id, ""))
-        except (ForgeFailed, ForgePaused) as error:
-            self.log.warning("check_not_written", commit=commit, why=str(error))
+        write_check(self.gateway, commit, view, f"mergeplan:branch:{commit[:12]}")
 
 
 def _take_commit(record: BranchRecord, commit: str, outcome: PlannerOutcome) -> BranchRecord:

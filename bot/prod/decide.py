@@ -65,106 +65,87 @@ class Move(Enum):
     RUN_JANITOR = "RunJanitor"  # drop what has expired and what is unused
 
 
+class Act:
+    """An action that needs facts."""
+
+
 @dataclass(frozen=True)
-class AdoptProd:
+class OfPull(Act):
+    number: int
+
+
+@dataclass(frozen=True)
+class OfStep(Act):
+    step: Step
+
+
+@dataclass(frozen=True)
+class Refusal(OfPull):
+    reason: str
+
+
+@dataclass(frozen=True)
+class AdoptProd(Act):
     """Prod exists, and we did not know."""
 
     row: EnvironmentRow
 
 
 @dataclass(frozen=True)
-class RefuseRollback:
-    number: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class RollBack:
+class RollBack(OfPull):
     """Point prod back at the revision before a pull request's own."""
 
-    number: int
     who: str
     revision: int
 
 
 @dataclass(frozen=True)
-class StopPlan:
-    """A plan of a merged pull request still runs: it ends first."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class SkipStep:
-    """Nothing to promote: the step changes no model."""
-
-    step: Step
-
-
-@dataclass(frozen=True)
-class DeployPull:
-    """Promote a pull request, then merge it: /deploy."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class RefuseDeploy:
-    number: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class HoldStep:
-    """The rules do not let the first step into prod: it waits, and all that came after it."""
-
-    step: Step
-
-
-@dataclass(frozen=True)
-class PassOver:
-    """The first steps are taken with a later one: that gives what may be shown."""
-
-    step: Step
-
-
-@dataclass(frozen=True)
-class PromoteMerge:
+class PromoteMerge(OfPull):
     """Promote the merge of a pull request, with the tree of `commit`."""
 
-    number: int
     commit: str
 
 
 @dataclass(frozen=True)
-class PromotePush:
+class PromotePush(Act):
     """Plan and apply a push that no pull request brought."""
 
     commit: str
 
 
-@dataclass(frozen=True)
-class SettleMerge:
+class RefuseRollback(Refusal):
+    pass
+
+
+class RefuseDeploy(Refusal):
+    pass
+
+
+class StopPlan(OfPull):
+    """A plan of a merged pull request still runs: it ends first."""
+
+
+class DeployPull(OfPull):
+    """Promote a pull request, then merge it: /deploy."""
+
+
+class SettleMerge(OfPull):
     """Prod shows the merge already, with a later commit."""
 
-    number: int
+
+class SkipStep(OfStep):
+    """Nothing to promote: the step changes no model."""
 
 
-Action = (
-    Move
-    | AdoptProd
-    | RefuseRollback
-    | RollBack
-    | StopPlan
-    | SkipStep
-    | DeployPull
-    | RefuseDeploy
-    | HoldStep
-    | PassOver
-    | PromoteMerge
-    | PromotePush
-    | SettleMerge
-)
+class HoldStep(OfStep):
+    """The rules do not let the first step into prod: it waits, and all that came after it."""
+
+
+class PassOver(OfStep):
+    """The first steps are taken with a later one: that gives what may be shown."""
+
+
+Action = Move | Act
 
 
 def decide_prod(facts: ProdFacts) -> Action:
@@ -179,11 +160,12 @@ def decide_prod(facts: ProdFacts) -> Action:
         _decide_build(facts)
         or _resume_deploy(facts)
         or _roll_back(facts)
+        or _decide_settlement(facts)
         or _decide_step(facts)
         or _decide_deploy(facts)
     )
     if action is None and (not facts.steps or facts.gate.is_open):  # nothing goes around a merge that is held
-        action = _decide_retry(facts) or _decide_settlement(facts)
+        action = _decide_retry(facts)
     sweep = Move.RUN_JANITOR if facts.sweep_is_due and facts.prod.state is Prod.READY else Move.REST
     return action or sweep
 
@@ -259,16 +241,18 @@ def _decide_deploy(facts: ProdFacts) -> Action | None:
 
 def _decide_retry(facts: ProdFacts) -> Action | None:
     prod = facts.prod
-    if facts.again and not facts.taken and prod.state is Prod.READY and prod.promoted_commit != facts.head:
-        return PromotePush(facts.head)
     for record in facts.pulls:
-        is_requested = is_asked_again(record)
+        is_behind = record.number in facts.behind
+        is_requested = is_asked_again(record) or (facts.again and is_behind and record.state is PullState.UNPROMOTED)
         if record.number in facts.closed:
             if is_requested:
                 return HoldStep(Step(facts.head, record.number))
             continue
-        if is_requested or (record.state is PullState.MERGED and record.number in facts.behind):
+        if is_requested or (record.state is PullState.MERGED and is_behind):
             return PromoteMerge(record.number, facts.head)
+    is_due = facts.again and not (facts.taken or facts.closed) and prod.promoted_commit != facts.head
+    if is_due and prod.state is Prod.READY:
+        return PromotePush(facts.head)
     return None
 
 

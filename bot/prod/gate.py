@@ -16,11 +16,11 @@ from mergeplan.bot.git.checkout import Checkout, changes_no_model
 from mergeplan.bot.policy.approvals import Decision
 from mergeplan.bot.prod.decide import Gate, Step
 from mergeplan.bot.prod.planner_calls import ProdPlanner
-from mergeplan.bot.pull_parts import PlanBase
+from mergeplan.bot.pull_parts import PlanBase, PullSource
 from mergeplan.bot.pulls.arguments import merge_arguments
 from mergeplan.bot.pulls.reviews import Reviewers, changes_rules
 from mergeplan.bot.records import AFTER_MERGE, ProdRecord, PullRecord
-from mergeplan.bot.rules import MergeMethod
+from mergeplan.bot.rules import BotConfig, MergeMethod
 
 log = structlog.get_logger(__name__)
 
@@ -107,7 +107,7 @@ class Gatekeeper:
         return self._context.inbox.pulls.get(repository, step.number) if step.number else PullRecord(repository, 0)
 
     def _decide_step(self, prod: ProdRecord, step: Step) -> Decision:
-        record = self._as_merged(step)
+        record = self.as_merged(prod, step)
         if not self._is_the_plan_shown(prod, step, record):
             planned = self._preview_record(prod, step, record)
             if planned is None:
@@ -116,28 +116,32 @@ class Gatekeeper:
         self._records[step] = record
         return self._get_reviewers(prod).decide(record)
 
-    def _as_merged(self, step: Step) -> PullRecord:
-        """Return the record with the merged head: reviews are of that head, planned or not."""
+    def as_merged(self, prod: ProdRecord, step: Step) -> PullRecord:
+        """Return the record with the merged head: reviews and permits are of that head, planned or not."""
         record = self._get_record(step)
         if not step.number:
             return record
         pull = self._gateway.pull(step.number)
         site, folder = self._gateway.clone_url.removesuffix(".git"), self._checkout.project
+        config = self._get_reviewers(prod).config if prod.promoted_commit else BotConfig()
+        is_planned = record.head == pull.head and record.outcome is not None
+        forward_only = record.source.forward_only if is_planned else config.is_forward_only(pull.head_ref)
         return replace(
             record,
             head=pull.head,
-            source=replace(record.source, author=pull.author, base_ref=pull.base_ref),
+            source=PullSource(pull.author, pull.base_ref, forward_only),
             place=replace(record.place, site=site, folder=folder),
         )
 
     def _is_the_plan_shown(self, prod: ProdRecord, step: Step, record: PullRecord) -> bool:
-        has_plan = bool(record.outcome and record.outcome.plan and not record.outcome.plan.not_selected)
+        plan = record.outcome.plan if record.outcome and record.comment_plan else None  # not of an earlier head
+        has_plan = plan is not None and not plan.not_selected
         same_base = record.base.prod_revision == prod.revision and record.base.tree == self._checkout.tree(step.commit)
         return bool(step.number) and has_plan and same_base
 
     def _preview_record(self, prod: ProdRecord, step: Step, record: PullRecord) -> PullRecord | None:
         """Return the record as if it had been planned at the merge; None where no plan can be made."""
-        ended = self._planner.preview(step.commit, merge_arguments(record, expect=False) if step.number else ())
+        ended = self._planner.preview(step, merge_arguments(record, expect=False) if step.number else ())
         if ended.outcome.plan is None:
             return None
         log.info("merge_planned", commit=step.commit, pull_request=step.number, plan=ended.outcome.plan.id)

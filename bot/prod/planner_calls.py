@@ -9,7 +9,8 @@ from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.queue import Job
 from mergeplan.bot.inflight import MOVES_MOST, Move, build_move
-from mergeplan.bot.records import ProdRecord
+from mergeplan.bot.prod.decide import Step
+from mergeplan.bot.records import ProdRecord, PullState
 from mergeplan.bot.results import PlannerOutcome, pack_outcome
 from mergeplan.planner.contract.result import EnvironmentRow
 from mergeplan.planner.contract.wire import Line
@@ -56,14 +57,23 @@ class ProdPlanner:
     def apply(self, commit: str, number: int, more: tuple[str, ...] = (), on_line: OnLine = lambda line: None) -> Ended:
         """Plan and apply a commit's tree, for a pull request or (0) a push; /unlock stops it."""
         note = ("--note", f"#{number}" if number else commit[:12])
-        return self._call_planner(commit, ("plan", PROD, "--auto-apply", *more, *note), on_line, number=number)
+        arguments = ("plan", PROD, "--auto-apply", *self._overrides_from(number), *more, *note)
+        return self._call_planner(commit, arguments, on_line, number=number)
+
+    def _overrides_from(self, number: int) -> tuple[str, ...]:
+        """Return the option for the categories of a pull request, and of merges that prod lacks and gets with it."""
+        pulls, project = self.context.inbox.pulls, self.job.repository
+        lacking = (pull for pull in pulls.filter_by_state(project, PullState.UNPROMOTED) if not pull.restates)
+        names = [pull.environment.name for pull in (pulls.get(project, number), *lacking) if pull.environment.name]
+        return ("--overrides-from", ",".join(dict.fromkeys(names))) if names else ()
 
     def _unlock_reason(self, number: int) -> str:
         record = self.context.inbox.pulls.get(self.job.repository, number) if number else None
         return f"{record.promotion.unlock_by} stopped it." if record and record.promotion.unlock_by else ""
 
-    def preview(self, commit: str, more: tuple[str, ...] = ()) -> Ended:
-        return self._call_planner(commit, ("plan", PROD, *more), look=False)
+    def preview(self, step: Step, more: tuple[str, ...] = ()) -> Ended:
+        arguments = ("plan", PROD, *self._overrides_from(step.number), *more)
+        return self._call_planner(step.commit, arguments, look=False)
 
     def roll_back(self, commit: str, revision: int, who: str, number: int) -> Ended:
         note = f"/rollback in #{number}"

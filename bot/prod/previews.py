@@ -5,20 +5,19 @@ pull request: it runs isolated, on the gateways of prod's configuration. Those o
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import structlog
 
 from mergeplan.bot.branches import BranchRecord, PullPreview
-from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import BotContext, PlannerCall, error_result, failure_result, unreadable_error
-from mergeplan.bot.forge.checks import CheckRequest
-from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
 from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.call import BadCommit
 from mergeplan.bot.git.checkout import Checkout
 from mergeplan.bot.inbox.prods import update_branch
 from mergeplan.bot.inbox.queue import Job
+from mergeplan.bot.pulls.publish import write_check
 from mergeplan.bot.records import ProdRecord, Pull
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.preview import (
@@ -106,14 +105,8 @@ class Previews:
             return error_result(unreadable_error(error)), ()
 
     def _ask_planner(self, record: BranchRecord, commit: str) -> tuple[Finished, tuple[DiffRow, ...]]:
-        prod, run_id = self.prod.promoted_commit, new_run_id()
-        changed = self.checkout.diff_paths(prod, commit)
-        with (
-            self.context.project(self.checkout, commit) as folder,
-            self.context.gateways(self.checkout, prod, run_id) as gateways,
-        ):
-            arguments = ("plan", record.environment, "--no-physical-plan")
-            call = PlannerCall(self.job, folder, arguments, run_id, gateways, brings_code(changed, folder))
+        call = PlannerCall(self.job, Path(), ("plan", record.environment, "--no-physical-plan"), new_run_id())
+        with self.context.change(call, self.checkout, self.prod.promoted_commit, commit) as call:
             finished = self.context.plan(call)
             if not finished.outcome.ok or not record.promoted_commit:
                 return finished, ()
@@ -122,9 +115,4 @@ class Previews:
         return (finished, results[-1].changes or ()) if results and results[-1].ok else (compared, ())
 
     def _write_check(self, pull: Pull, view: CheckView) -> None:
-        try:
-            key = f"mergeplan:branch-plan:{pull.number}"
-            check_id = self.gateway.checks.find(pull.head, key)
-            self.gateway.checks.write(CheckRequest(pull.head, view, key, check_id, ""))
-        except (ForgeFailed, ForgePaused) as error:
-            log.warning("check_not_written", pull_request=pull.number, why=str(error))
+        write_check(self.gateway, pull.head, view, f"mergeplan:branch-plan:{pull.number}")

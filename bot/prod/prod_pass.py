@@ -1,14 +1,13 @@
 """One pass over one repository's prod: what is read once, the facts, and the records as they are stored."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
 import structlog
 
 from mergeplan.bot.context import BotContext
-from mergeplan.bot.forge.checks import CheckRequest
 from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
 from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import changes_no_model
@@ -18,7 +17,7 @@ from mergeplan.bot.prod.decide import Gate, ProdFacts, Step, is_asked_again, pro
 from mergeplan.bot.prod.gate import Gatekeeper
 from mergeplan.bot.prod.planner_calls import Ended, ProdPlanner, append_move
 from mergeplan.bot.prod.reading_pulls import replan_readers
-from mergeplan.bot.pulls.publish import publish_record
+from mergeplan.bot.pulls.publish import publish_record, write_check
 from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.transitions.planning import Transition, report_progress
@@ -50,8 +49,20 @@ class ProdPass:
     @cached_property
     def merges(self) -> dict[str, int]:
         """The merges into the branch, by commit, with the number of the pull request."""
-        merged = (pull for pull in self.gateway.list_closed_pulls() if pull.merged and self._is_into_branch(pull))
+        closed = self.gateway.list_closed_pulls()
+        merged = (pull for pull in (*closed, *self._find_older(closed)) if pull.merged and self._is_into_branch(pull))
         return {pull.merge_sha: pull.number for pull in merged}
+
+    def _find_older(self, closed: Sequence[Pull]) -> Iterator[Pull]:
+        """Yield the known pull requests that were closed before those, as while the service was down."""
+        listed = {pull.number for pull in (*closed, *self.gateway.open_pulls())}
+        for record in self.inbox.pulls.list_current(self.repository):
+            if record.number not in listed and record.state not in (PullState.UNPROMOTED, PullState.ROLLED_BACK):
+                try:
+                    yield self.gateway.pull(record.number)
+                except ForgeFailed as error:
+                    if error.status != 404:  # as of an author whom GitHub hides
+                        raise
 
     def _is_into_branch(self, pull: Pull) -> bool:
         # A layer of a stack may be merged together with those below it; GitHub does not say which base it has then.
@@ -118,12 +129,7 @@ class ProdPass:
         self.show(self.update_pull(number, partial(report_progress, progress=progress)))
 
     def check(self, commit: str, view: CheckView) -> None:
-        try:
-            key, details = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
-            check_id = self.gateway.checks.find(commit, key)
-            self.gateway.checks.write(CheckRequest(commit, view, key, check_id, details))
-        except (ForgeFailed, ForgePaused) as error:
-            self.log.warning("check_not_written", commit=commit, why=str(error))
+        write_check(self.gateway, commit, view, f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress"))
 
 
 def read_facts(current: ProdPass) -> ProdFacts:
@@ -131,8 +137,8 @@ def read_facts(current: ProdPass) -> ProdFacts:
     prod, pulls, now = current.prod, current.inbox.pulls.all(current.repository), time.time()
     steps = current.steps(prod)[: max(0, STEPS_MAX - current.facts.taken)]
     waiting = [pull for pull in pulls if pull.state in WAITING and pull.promotion.merge_sha]
-    # prod shows nothing of what it undid
-    unreverted_pulls = (pull for pull in waiting if not pull.rollback.reversal.revision)
+    # prod shows nothing of what it undid, and what a merge restates is in no tree
+    unreverted_pulls = (pull for pull in waiting if not (pull.rollback.reversal.revision or pull.restates))
     shown = {p.number for p in unreverted_pulls if _holds(current, prod.promoted_commit, p.promotion.merge_sha)}
     taken_on = {pull.number for pull in waiting if _holds(current, prod.commit, pull.promotion.merge_sha)}
     behind = frozenset(taken_on - shown)

@@ -84,6 +84,8 @@ def _reconcile_pass(current: ProdPass) -> None:
         _show_places(current)
         _apply_action(current, action)
         current.gateway.check_identity()  # it may have taken hours, and reviews are read by the name
+        if isinstance(action, (PromoteMerge, PromotePush)):
+            current.facts = replace(current.facts, again=False)  # once a pass
         if facts.steps and isinstance(action, (SkipStep, PassOver, PromoteMerge, PromotePush)):
             current.facts = replace(current.facts, taken=facts.taken + 1)
     raise Later(5.0, "it keeps moving")

@@ -80,10 +80,9 @@ def merge_digest(record: PullRecord) -> str:
 def merge_arguments(record: PullRecord, *, expect: bool = True) -> tuple[str, ...]:
     has_environment = bool(record.environment.name and record.environment.exists)
     planned = merge_digest(record)
-    words = ("--overrides-from", record.environment.name) if has_environment else ()
     expected = ("--expect-digest", planned) if planned and has_environment and expect else ()
     forward = ("--forward-only",) if record.source.forward_only else ()
-    return (*words, *expected, *forward, *destructive_arguments(record))
+    return (*expected, *forward, *destructive_arguments(record))
 
 
 def model_files(paths: Sequence[str], root: str) -> tuple[str, ...]:

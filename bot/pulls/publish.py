@@ -96,6 +96,14 @@ class Shower:
                 log.warning("progress_not_shown", pull_request=self._record.number, why=str(error))
 
 
+def write_check(gateway: RepositoryGateway, commit: str, view: CheckView, key: str, details: str = "") -> None:
+    """Write a check that is of no pull request's record; a failure is only logged."""
+    try:
+        gateway.checks.write(CheckRequest(commit, view, key, gateway.checks.find(commit, key), details))
+    except (ForgeFailed, ForgePaused) as error:
+        log.warning("check_not_written", commit=commit, why=str(error))
+
+
 def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> None:
     """End the running checks of this head because another run replaces it."""
     _bring_in_line(inbox, gateway, record, lambda newest: due_check_ends(newest, newer, record.head))

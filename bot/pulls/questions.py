@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.commands.form import QUESTION, Tree
 from mergeplan.bot.commands.table import form_of
@@ -67,14 +67,8 @@ class Questions:
             if not commit:  # an end, not a failure: it would be tried again for ever, and what follows it would wait
                 hint = "Resolve the conflict first."
                 return failure_result("The branch cannot be merged into prod's commit.", "Conflict", hint=hint)
-        changed = () if tree == "before" else self.checkout.diff_paths(base, commit)
-        with (
-            self.context.project(self.checkout, commit) as folder,
-            self.context.gateways(self.checkout, base, run_id) as gateways,
-        ):
-            own_code = brings_code(changed, folder)
-            is_fork = self.is_fork and tree not in ("prod", "before")
-            call = PlannerCall(self.job, folder, arguments, run_id, gateways, own_code, is_fork)
+        call = PlannerCall(self.job, Path(), arguments, run_id, is_fork=self.is_fork and tree != "before")
+        with self.context.change(call, self.checkout, base, commit) as call:
             return self.context.plan(call, should_stop=self.should_stop)
 
 

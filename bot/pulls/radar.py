@@ -27,10 +27,8 @@ def look_around(inbox: Inbox, record: PullRecord) -> None:
 
 
 def _find_meetings(inbox: Inbox, record: PullRecord, plan: PlanView) -> tuple[Meeting, ...]:
-    planned_pulls = inbox.pulls.filter_by_state(record.repository, PullState.PLANNED)
-    plans = (
-        (pull.number, pull.outcome.plan) for pull in planned_pulls if pull.number != record.number and pull.outcome
-    )
+    open_pulls = inbox.pulls.filter_by_state(record.repository, PullState.PLANNED)
+    plans = ((pull.number, pull.outcome.plan) for pull in open_pulls if pull.number != record.number and pull.outcome)
     meetings = (find_meeting(number, plan, other_plan) for number, other_plan in plans if other_plan)
     return tuple(encounter for encounter in meetings if encounter)
 

@@ -142,6 +142,7 @@ def _take_step(current: PullPass, action: Next, record: PullRecord, prod: ProdRe
         case Action.CARRY_OVER:
             carry_over(current, record, prod)
         case Action.PLAN_GROUP:
+            judge_plan(current)  # an approval may have come with the group
             publish_record(current.inbox, current.gateway, record)
             plan_group(current)
         case Action.DROP_GROUP:

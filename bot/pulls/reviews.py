@@ -3,10 +3,11 @@
 It is asked at each pass, before a merge and after it; nothing is concluded from what cannot be read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
 
-from mergeplan.bot.cicd_section import CicdSection
 from mergeplan.bot.context import BotContext
 from mergeplan.bot.forge.port import RepositoryGateway
 from mergeplan.bot.git.checkout import Checkout
@@ -32,6 +33,7 @@ from mergeplan.bot.transitions.promotion import set_decision
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.errors import ProjectError
 
+T = TypeVar("T")
 UNREAD = (
     "The configuration that prod shows cannot be read, so the required approvals are not known: {} "
     "Nothing is promoted automatically until that is repaired."
@@ -135,25 +137,18 @@ def judge_record(reviewers: Reviewers, inbox: Inbox, record: PullRecord) -> None
 
 def changes_rules(context: BotContext, checkout: Checkout, before: str, after: str) -> bool:
     """Return True where two commits differ in their rules, or in a file that rules made by code read."""
-    sections = [_section_at(context, checkout, commit) for commit in (before, after)]
+    sections = [_read_or_none(context.section, checkout, commit) for commit in (before, after)]
     if sections[1] is not None and sections[1].files:
         read = {path for section in sections if section is not None for path in section.files}
         return not read.isdisjoint(checkout.diff_paths(before, after))
-    rules = [_rules_at(context, checkout, commit) for commit in (before, after)]
+    rules = [_read_or_none(partial(context.config, default_branch=""), checkout, commit) for commit in (before, after)]
     return rules[0] != rules[1]
 
 
-def _section_at(context: BotContext, checkout: Checkout, commit: str) -> CicdSection | None:
+def _read_or_none(read: Callable[[Checkout, str], T | None], checkout: Checkout, commit: str) -> T | None:
+    """Read from a commit; None where that cannot be read, or there is nothing."""
     try:
-        return context.section(checkout, commit)
-    except ProjectError:
-        return None
-
-
-def _rules_at(context: BotContext, checkout: Checkout, commit: str) -> BotConfig | None:
-    """Return the rules of a commit; None where they cannot be read, or there are none."""
-    try:
-        return context.config(checkout, commit, "")
+        return read(checkout, commit)
     except ProjectError:
         return None
 

@@ -35,14 +35,12 @@ def find_pulls_above(pull: Pull, open_pulls: Sequence[Pull]) -> tuple[int, ...]:
     return tuple(other.number for other in open_pulls if other.base_ref == pull.head_ref)
 
 
-def build_stack_base(
-    layers: Sequence[Layer], read_record: Callable[[int], PullRecord], prod_revision: int
-) -> StackBase:
+def build_stack_base(layers: Sequence[Layer], read_record: Callable[[int], PullRecord], revision: int) -> StackBase:
     """Return the layers with the plan of the one below; `waits_for` is set while that plan is still to come."""
     if not layers:
         return NO_LAYERS
     below = read_record(layers[-1].number)
-    to_come = below.head != layers[-1].head or below.state in TO_COME or _is_stale(below, layers[:-1], prod_revision)
+    to_come = below.head != layers[-1].head or below.state in TO_COME or _is_stale(below, layers[:-1], revision)
     plan = below.outcome.plan if below.state is PullState.PLANNED and below.outcome else None
     return StackBase(
         tuple(layers),

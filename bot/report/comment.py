@@ -120,9 +120,9 @@ def facts_line(pull_view: Shown) -> str:
         f"**{code(record.environment.name)}**" if record.environment.name else "",
         f"head `{record.head[:7]}`",
         base,
+        f"plan `{plan.id}`" if plan and plan.id else "",
+        f"{record.run.planned_at[:16].replace('T', ' ')} UTC" if record.run.planned_at else "",
     ]
-    parts.append(f"plan `{plan.id}`" if plan and plan.id else "")
-    parts.append(f"{record.run.planned_at[:16].replace('T', ' ')} UTC" if record.run.planned_at else "")
     return " · ".join(part for part in parts if part)
 
 
@@ -260,13 +260,11 @@ def _note_blocks(pull_view: Shown) -> list[str]:
     is_open = record.state in (PullState.PLANNING, PullState.PLANNED, PullState.FAILED)
     for unused in outcome.plan.unused_overrides if is_open and outcome and outcome.plan else ():
         if unused.restates:
-            done, again = f"restated {code(unused.model)}", "Restate it again if its rows are still wrong."
+            act, again = f"restated {code(unused.model)}", "Restate it again if its rows are still wrong."
         else:
             name = NAMES.get(unused.category, unused.category)
-            done, again = f"set {code(unused.model)} to {name}", "Categorize it again if it is still right."
-        notes.append(
-            f"{code(unused.who)} {done}: that no longer applies, because {override_end_words(unused)}. {again}"
-        )
+            act, again = f"set {code(unused.model)} to {name}", "Categorize it again if it is still right."
+        notes.append(f"{code(unused.who)} {act}: that no longer applies, because {override_end_words(unused)}. {again}")
     notes += [_moved_line(table) for table in record.nearby.moved] if record.state is PullState.PLANNED else []
     return ["\n".join(f"> {note}" for note in notes)] if notes else []
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mergeplan.bot.records import NO_GROUP, PullRecord, PullState
+from mergeplan.bot.records import NO_GROUP, MergeGroup, PullRecord, PullState
 from mergeplan.bot.transitions.planning import cancel_planning, reset_attempts
 
 
@@ -41,9 +41,10 @@ def record_destroy(record: PullRecord, *, is_over: bool) -> PullRecord:
     if is_over:
         return dropped
     cancelled = cancel_planning(dropped, f"{who} dropped its environment; `/plan` builds it again.")
-    run, wishes = replace(cancelled.run, fresh=False), replace(cancelled.wishes, overrides=())
-    return replace(cancelled, run=run, wishes=wishes)
+    return replace(cancelled, run=replace(cancelled.run, fresh=False))
 
 
-def drop_group(record: PullRecord) -> PullRecord:
-    return replace(record, group=NO_GROUP, environment=replace(record.environment, group_exists=False))
+def drop_group(record: PullRecord, over: MergeGroup) -> PullRecord:
+    """Store that the environment of a group was dropped; a newer group may have come meanwhile."""
+    group, environment = record.group, replace(record.environment, group_exists=False)
+    return replace(reset_attempts(record), group=NO_GROUP if group == over else group, environment=environment)

@@ -37,6 +37,7 @@ def hold_fork(record: PullRecord, pull: Pull) -> PullRecord:
         state=PullState.HELD,
         run=replace(record.run, lines=""),
         reason="",
+        wishes=replace(record.wishes, overrides=()),
         permits=replace(record.permits, allowed_head=""),
     )
 
@@ -172,5 +173,5 @@ def note_moved_sources(record: PullRecord, tables: Iterable[str] = (), at: str =
 
 
 def cancel_planning(record: PullRecord, reason: str) -> PullRecord:
-    wishes = replace(record.wishes, again=False)
-    return replace(report_progress(record, ""), state=PullState.CANCELLED, reason=reason, wishes=wishes)
+    wishes, base = replace(record.wishes, again=False, overrides=()), replace(record.base, tree="")
+    return replace(report_progress(record, ""), state=PullState.CANCELLED, reason=reason, wishes=wishes, base=base)

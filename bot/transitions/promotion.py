@@ -9,10 +9,13 @@ from mergeplan.bot.transitions.planning import report_progress
 
 
 def await_promotion(record: PullRecord, merge_sha: str) -> PullRecord:
+    """Hand a merge to prod; a plan that was still to come stands for nothing that was merged."""
+    is_planned = record.state not in (PullState.NEW, PullState.WAITING, PullState.PLANNING)
     return replace(
         record,
         state=PullState.MERGED,
         reason="",
+        base=record.base if is_planned else replace(record.base, tree=""),
         run=replace(record.run, progress="Waiting for prod's turn."),
         wishes=replace(record.wishes, overrides=(), again=False),
         promotion=replace(record.promotion, merge_sha=merge_sha),
@@ -27,7 +30,7 @@ def begin_promotion(record: PullRecord, merge_sha: str, run_id: str) -> PullReco
         run=replace(record.run, id=run_id, progress="Promoting to prod."),
         wishes=replace(record.wishes, overrides=(), again=False),
         rules=replace(record.rules, held=False),
-        promotion=replace(record.promotion, merge_sha=merge_sha, unlock_by=""),
+        promotion=replace(record.promotion, merge_sha=merge_sha),
     )
 
 
@@ -38,7 +41,7 @@ def conclude_promotion(record: PullRecord, lines: str, revision: int, reason: st
         state=PullState.PROMOTED,
         reason=reason,
         run=replace(record.run, attempts=0, progress=""),
-        promotion=replace(record.promotion, lines=lines, revision=revision),
+        promotion=replace(record.promotion, lines=lines, revision=revision, unlock_by=""),
         rollback=replace(record.rollback, reversal=NOT_REVERSED),
         deploy=_end_deploy(record.deploy),
     )
@@ -50,15 +53,19 @@ def fail_promotion(record: PullRecord, lines: str) -> PullRecord:
         state=PullState.UNPROMOTED,
         reason="",
         run=replace(record.run, progress=""),
-        promotion=replace(record.promotion, lines=lines),
+        promotion=replace(record.promotion, lines=lines, unlock_by=""),
         deploy=_end_deploy(record.deploy),
     )
 
 
-def settle_merge(record: PullRecord, reason: str, merge_sha: str = "") -> PullRecord:
-    """Store that prod shows a merge that needed no promotion."""
-    promotion = replace(record.promotion, merge_sha=merge_sha or record.promotion.merge_sha)
-    return replace(report_progress(record, ""), state=PullState.PROMOTED, reason=reason, promotion=promotion)
+def settle_merge(record: PullRecord, reason: str, merge_sha: str = "", revision: int = 0) -> PullRecord:
+    """Store that prod shows a merge that needed no promotion; since that revision, if another promotion brought it."""
+    promotion = record.promotion
+    since, merge = revision or promotion.revision, merge_sha or promotion.merge_sha
+    promotion, rules = replace(promotion, merge_sha=merge, revision=since), replace(record.rules, held=False)
+    return replace(
+        report_progress(record, ""), state=PullState.PROMOTED, reason=reason, rules=rules, promotion=promotion
+    )
 
 
 def hold_merge(record: PullRecord, judged: PullRecord, merge_sha: str, decision: Decision) -> PullRecord:
@@ -72,14 +79,10 @@ def hold_merge(record: PullRecord, judged: PullRecord, merge_sha: str, decision:
         place=replace(record.place, site=judged.place.site, folder=judged.place.folder),
         base=judged.base,
         run=replace(record.run, lines=judged.run.lines, progress=""),
-        wishes=replace(record.wishes, again=False),
+        wishes=replace(record.wishes, overrides=(), again=False),
         rules=replace(record.rules, held=True, decision=decision, changes_rules=judged.rules.changes_rules),
         promotion=replace(record.promotion, merge_sha=merge_sha),
     )
-
-
-def release_merge(record: PullRecord, reason: str) -> PullRecord:
-    return replace(settle_merge(record, reason), rules=replace(record.rules, held=False))
 
 
 def set_decision(record: PullRecord, decision: Decision) -> PullRecord:
@@ -119,4 +122,6 @@ def refuse_rollback(record: PullRecord, reason: str) -> PullRecord:
 
 
 def conclude_rollback(record: PullRecord, reason: str, reversal: Reversal) -> PullRecord:
-    return replace(record, state=PullState.ROLLED_BACK, reason=reason, rollback=PullRollback(reversal=reversal))
+    """Store that prod went back; an earlier request for another run does not promote it again."""
+    wishes, rollback = replace(record.wishes, again=False), PullRollback(reversal=reversal)
+    return replace(record, state=PullState.ROLLED_BACK, reason=reason, wishes=wishes, rollback=rollback)

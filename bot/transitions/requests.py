@@ -57,4 +57,6 @@ def request_rollback(record: PullRecord, who: str, revision: int) -> PullRecord:
 
 
 def stop_promotion(record: PullRecord, who: str) -> PullRecord:
-    return replace(record, promotion=replace(record.promotion, unlock_by=who))
+    """Stop the promotion of a merge, also one that waits for its next try."""
+    is_over = record.state is not PullState.MERGED
+    return record if is_over else replace(record, promotion=replace(record.promotion, unlock_by=who))

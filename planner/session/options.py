@@ -35,7 +35,7 @@ class PlanOptions:
     end: str | None = None  # up to and including this day only
     categories: Mapping[str, str] = field(default_factory=dict)  # changed model -> breaking, non-breaking, forward-only
     skip_backfill: bool = False  # create tables and views, and leave new tables empty
-    overrides_from: str | None = None  # an environment whose categories are taken, too
+    overrides_from: str | None = None  # environments whose categories are taken, too
     who: str = ""  # gave these categories, for the record
     execution_time: str | None = None  # plan and compute as if it were this moment
     restate: tuple[str, ...] = ()  # selectors of models to compute anew, in place of whatever the files say

@@ -31,13 +31,13 @@ class Overrides(ProjectStore):
         with self._database.writing() as tx:
             tx.put(t.overrides, [{**row, "at": override.at or tx.now()}])
 
-    def forget(self, environment: str, model: str | None = None) -> None:
+    def forget(self, environment: str, model: str) -> None:
         with self._database.writing() as tx:
             statement = tx.delete(t.overrides).where(t.overrides.c.environment == environment)
-            tx.execute(statement if model is None else statement.where(t.overrides.c.model == model))
+            tx.execute(statement.where(t.overrides.c.model == model))
 
-    def forget_restatement(self, environment: str, model: str) -> None:
-        overrides = t.overrides
-        about = (overrides.c.environment == environment, overrides.c.model == model, overrides.c.restates)
+    def forget_restatement(self, environment: str, model: str | None = None) -> None:
+        about = (t.overrides.c.environment == environment, t.overrides.c.restates)
         with self._database.writing() as tx:
-            tx.execute(tx.delete(overrides).where(*about))
+            statement = tx.delete(t.overrides).where(*about)
+            tx.execute(statement if model is None else statement.where(t.overrides.c.model == model))

@@ -175,7 +175,10 @@ def override_of(said: dict[str, Any]) -> dict[str, Any]:
 
 def overridden(state: dict[str, Any], name: str, now: dict[str, str]) -> dict[str, Any]:
     """The categories that people gave, stored; those of a text that has changed are gone."""
-    overrides = {**state["overrides"].get(option("--overrides-from"), {}), **state["overrides"].get(name, {})}
+    sources = [state["overrides"].get(source, {}) for source in option("--overrides-from").split(",")]
+    overrides = {}
+    for environment_overrides in (*reversed(sources), state["overrides"].get(name, {})):
+        overrides |= environment_overrides
     for index, part in enumerate(sys.argv):
         if part == "--categorize":
             model, _, category = sys.argv[index + 1].partition("=")

@@ -55,7 +55,8 @@ def _start_command(request: Request) -> Start:
         if not overrides:
             return Start("No model is changed directly. Nothing was changed.", ok=False)
         override_all = partial(set_overrides, overrides=overrides)
-        return Start(_acknowledge_category("Every model", command), transition=override_all, waits_for="plan")
+        sentence = _acknowledge_category("Every model", command)
+        return Start(sentence, transition=override_all, waits_for="plan", category=command.category)
     model = resolve_model(command, names)
     if isinstance(model, Mistake):
         return Start(model.sentence, ok=False)
@@ -71,15 +72,17 @@ def _acknowledge_category(subject: str, command: Command) -> str:
 
 
 def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
-    """Complete an answer for one model: whether the category is in force in the next plan, and its effect."""
-    if not answer.model or record.state not in (PullState.PLANNED, PullState.FAILED):
+    """Complete an answer: whether the category is in force in the next plan, or at a merge that came first."""
+    is_merged = record.state is PullState.PROMOTED
+    if not is_merged and (not answer.model or record.state not in (PullState.PLANNED, PullState.FAILED)):
         return report_plan(answer, record)
-    ok, sentence = _category_reply(record, answer.model, answer.category)
+    plan = record.last_plan
+    names = [answer.model] if answer.model else [model.name for model in direct_changes(plan)]
+    ok, sentence = min(_category_reply(plan, name, answer.category) for name in names or [""])
     return replace(answer, ok=ok, sentence=sentence)
 
 
-def _category_reply(record: PullRecord, model: str, category: str) -> tuple[bool, str]:
-    plan = record.outcome.plan if record.outcome else None
+def _category_reply(plan: PlanView | None, model: str, category: str) -> tuple[bool, str]:
     change = next((entry for entry in plan.models if entry.name == model), None) if plan else None
     if plan is None or change is None:
         return False, "The plan could not be made again, see the plan comment."

@@ -78,14 +78,15 @@ def _format_reply(outcome: PlannerOutcome, result: ResultLine) -> str:
 
 
 def _finish_answer(answer: Answer, record: PullRecord) -> Answer:
-    plan = record.outcome.plan if record.outcome else None
-    if plan is None or record.state is not PullState.PLANNED:
+    if record.state not in (PullState.PLANNED, PullState.PROMOTED):
         return report_plan(answer, record)
-    names = [model.name for model in plan.models if model.rule == "restated"]
+    plan = record.last_plan  # of a merge that came first, too
+    names = [model.name for model in plan.models if model.rule == "restated"] if plan else []
     if answer.category == RESET:
         rest = f" Still restated: {name_list(names)}." if names else " Nothing is restated any more."
         return replace(answer, sentence=f"Taken back.{rest}")
-    remarks = [f"- {inert_text(warning.message)}" for warning in plan.warnings if " in a copy: " in warning.message]
+    warnings = plan.warnings if plan else ()
+    remarks = [f"- {inert_text(warning.message)}" for warning in warnings if " in a copy: " in warning.message]
     done = f"Restated in new tables: {name_list(names)}. The merge promotes them." if names else "Nothing is restated."
     return replace(answer, ok=bool(names), sentence="\n".join([done, *fit_lines(remarks, LIST_LIMIT)]))
 

@@ -14,6 +14,9 @@ UNLOCK = Form(
     rejected="no promotion of it is running",
     rule=lambda _, facts: "" if facts.is_promoting else "No promotion of this pull request is running.",
     start=lambda request: Start(
-        "The promotion was stopped.", transition=partial(stop_promotion, who=request.who), waits_for="plan"
+        "The promotion was stopped.",
+        transition=partial(stop_promotion, who=request.who),
+        wakes_prod=True,
+        waits_for="plan",
     ),
 )

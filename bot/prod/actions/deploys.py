@@ -27,6 +27,8 @@ from mergeplan.bot.transitions.promotion import (
     set_decision,
 )
 
+OTHER_BASE = "It merges into `{}` now, and not into `{}`."
+
 
 def deploy_pull(current: ProdPass, number: int) -> None:
     """Promote and merge; when both are done, prod and its branch show the same."""
@@ -67,7 +69,7 @@ def _find_refusal(current: ProdPass, record: PullRecord) -> str:
     if not pull.is_open or pull.head != record.deploy.head or record.head != pull.head:
         return "A commit was pushed, or the pull request was closed, since `/deploy` was typed."
     if pull.base_ref != current.branch:
-        return f"It merges into `{pull.base_ref}` now, and not into `{current.branch}`."
+        return OTHER_BASE.format(pull.base_ref, current.branch)
     if record.state is not PullState.PLANNED or record.base.prod_revision != prod.revision:
         return "The plan that was shown is not the plan any more. Look at the new one, then run the command again."
     if current.gateway.branch_head(current.branch) != prod.promoted_commit:
@@ -102,6 +104,8 @@ def _promote_pull(current: ProdPass, record: PullRecord) -> str:
 
 def _merge_pull(current: ProdPass, number: int) -> str:
     record, method = current.record(number), current.gatekeeper.merge_method(current.prod)
+    if (pull := current.gateway.pull(number)).base_ref != current.branch:
+        return _restore_prod(current, record, OTHER_BASE.format(pull.base_ref, current.branch))
     try:
         sha = current.gateway.merge(number, record.deploy.head, method)
     except ForgeFailed as error:
@@ -109,7 +113,8 @@ def _merge_pull(current: ProdPass, number: int) -> str:
             raise
         return _restore_prod(current, record, f"GitHub did not merge it: {error}.")
     current.checkout.fetch(current.branch, number)
-    if current.checkout.tree(sha) != record.base.tree:
+    is_there = current.checkout.contains(current.checkout.head(current.branch), sha)
+    if not is_there or current.checkout.tree(sha) != record.base.tree:
         moved = f"`{current.branch}` had moved before the merge, which is promoted in its turn."
         return _restore_prod(current, record, moved)
     current.log.info("deployed", pull_request=number, commit=sha)

@@ -6,7 +6,7 @@ from functools import partial
 
 from mergeplan.bot.child.planner_process import new_run_id
 from mergeplan.bot.context import Later
-from mergeplan.bot.prod.decide import may_retry
+from mergeplan.bot.prod.decide import Step, may_retry
 from mergeplan.bot.prod.planner_calls import Ended, OnLine, list_reasons
 from mergeplan.bot.prod.prod_pass import ProdPass
 from mergeplan.bot.pulls.arguments import merge_arguments, merge_digest
@@ -26,10 +26,11 @@ def promote_merge(current: ProdPass, number: int, commit: str) -> None:
     """Promote a merge: the pull request's own tables if nothing moved, else what is planned and built again."""
     current.log.info("prod_step", commit=commit, pull_request=number)
     before = current.record(number)
+    merged = current.gatekeeper.as_merged(current.prod, Step(commit, number))
     record = current.update_pull(number, partial(begin_promotion, merge_sha=commit, run_id=new_run_id()))
     with Shower(current.inbox, current.gateway, record) as shower:
         on_line = _progress_reporter(current, number, shower)
-        ended = current.planner.apply(commit, number, merge_arguments(record), on_line)
+        ended = current.planner.apply(commit, number, merge_arguments(merged), on_line)
     if ended.outcome.ok:
         prod = current.record_promotion(commit, ended)
         revision = prod.revision if ended.outcome.promotion else 0
@@ -51,7 +52,6 @@ def promote_merge(current: ProdPass, number: int, commit: str) -> None:
 
 def promote_push(current: ProdPass, commit: str) -> None:
     """Plan and apply a push to the prod branch that no pull request brought."""
-    current.facts = replace(current.facts, again=False)  # once a pass
     current.log.info("prod_step", commit=commit, pull_request=0)
     current.check(commit, prod_check("Promoting this push to prod", "", None, True))
     ended = current.planner.apply(commit, 0)

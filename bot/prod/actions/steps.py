@@ -6,10 +6,11 @@ from functools import partial
 from mergeplan.bot.prod.actions.promotions import promote_merge, promote_push
 from mergeplan.bot.prod.decide import Step
 from mergeplan.bot.prod.prod_pass import ProdPass
+from mergeplan.bot.records import PullState
 from mergeplan.bot.report import notices
 from mergeplan.bot.report.checks.prod import push_hold_check
 from mergeplan.bot.transitions.prods import hold_push
-from mergeplan.bot.transitions.promotion import hold_merge, release_merge, settle_merge
+from mergeplan.bot.transitions.promotion import hold_merge, settle_merge
 
 
 def skip_step(current: ProdPass, step: Step) -> None:
@@ -35,15 +36,7 @@ def hold_step(current: ProdPass, step: Step) -> None:
 
 
 def pass_over(current: ProdPass, step: Step) -> None:
-    """Take the held steps along with a later one that the rules let in."""
-    for held_step in current.steps(current.prod):
-        if held_step.commit == step.commit:
-            break
-        if held_step.number:
-            with_it = f"#{step.number}" if step.number else step.commit[:7]
-            release = partial(release_merge, reason=f"It is promoted together with {with_it}.")
-            current.show(current.update_pull(held_step.number, release))
-            current.wake(held_step.number)
+    """Take the held steps along with a later one that the rules let in; they are settled when prod shows them."""
     if current.is_untouched(current.prod, step):
         skip_step(current, step)
     elif step.number:
@@ -53,6 +46,11 @@ def pass_over(current: ProdPass, step: Step) -> None:
 
 
 def conclude_shown_merge(current: ProdPass, number: int) -> None:
-    reason = f"Prod shows it already, with {current.prod.promoted_commit[:7]}."
-    current.show(current.update_pull(number, partial(settle_merge, reason=reason)))
+    """Store that prod shows it since the merge that prod shows, so that a rollback of that takes this one back too."""
+    shown = current.prod.promoted_commit
+    pulls = (pull for pull in current.facts.pulls if pull.promotion.merge_sha == shown)
+    carrier = next((pull for pull in pulls if pull.state is PullState.PROMOTED), None)
+    with_it, revision = (f"#{carrier.number}", carrier.promotion.revision) if carrier else (shown[:7], 0)
+    settle = partial(settle_merge, reason=f"Prod shows it together with {with_it}.", revision=revision)
+    current.show(current.update_pull(number, settle))
     current.wake(number)

@@ -30,7 +30,8 @@ def outlive_pull(current: PullPass, record: PullRecord) -> None:
 def destroy_environment(current: PullPass, record: PullRecord) -> None:
     """Drop it on demand; an open pull request is planned again when a person requests it."""
     is_over = record.state in (*AFTER_MERGE, PullState.CLOSED)
-    _drop_views(current, record)
+    if record.environment.exists:
+        drop_views(current, record.environment.name)
     current.update(partial(record_destroy, is_over=is_over))
 
 
@@ -44,23 +45,22 @@ def drop_environment(current: PullPass, record: PullRecord) -> None:
         elsewhere = f"It merges into `{pull.base_ref}` now, not into `{config.prod_branch}`."
         reason = elsewhere if pull.is_open else ""
         record = current.update(partial(leave_branch, base_ref=pull.base_ref, reason=reason))
-    _drop_views(current, record)
+    if record.environment.exists:
+        drop_views(current, record.environment.name)
     state = record.state if record.state in AFTER_MERGE else PullState.CLOSED
     publish_record(current.inbox, current.gateway, current.update(partial(record_drop, state=state)))
 
 
-def _drop_views(current: PullPass, record: PullRecord) -> None:
+def drop_views(current: PullPass, environment: str) -> None:
     """Let the planner drop the views, by prod's own commit: no code of the pull request runs."""
-    if not record.environment.exists:
-        return
     prod, checkout, context = current.prod, current.checkout, current.context
     branch = prod.branch or current.config.prod_branch
     checkout.fetch(branch)
     with context.project(checkout, prod.promoted_commit or checkout.head(branch)) as folder:
-        call = PlannerCall(current.job, folder, ("invalidate", record.environment.name), new_run_id())
+        call = PlannerCall(current.job, folder, ("invalidate", environment), new_run_id())
         outcome = context.plan(call).outcome
     is_gone = any(problem.kind == "RequestError" for problem in outcome.problems)  # it was never built
-    if not (outcome.ok or is_gone) and record.run.attempts + 1 < DEFECT_TRIES:
+    if not (outcome.ok or is_gone) and current.record.run.attempts + 1 < DEFECT_TRIES:
         current.update(retry_run)
         raise Later(5.0, "the environment could not be dropped")
-    log.info("environment_dropped", key=current.job.key, environment=record.environment.name, ok=outcome.ok)
+    log.info("environment_dropped", key=current.job.key, environment=environment, ok=outcome.ok)

@@ -6,18 +6,19 @@ that the pull request's stays what its comment says; both share tables, and the 
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import structlog
 
-from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import DEFECT_TRIES, Later, PlannerCall, failure_result
 from mergeplan.bot.git.call import CheckoutFailed
 from mergeplan.bot.git.checkout import changes_no_model
 from mergeplan.bot.pull_parts import PullStack
+from mergeplan.bot.pulls.actions.environments import drop_views
 from mergeplan.bot.pulls.arguments import model_files, plan_arguments
 from mergeplan.bot.pulls.pull_pass import PullPass
-from mergeplan.bot.records import PullRecord, PullState
+from mergeplan.bot.records import Pull, PullRecord, PullState
 from mergeplan.bot.results import pack_outcome
 from mergeplan.bot.transitions.environments import drop_group
 from mergeplan.bot.transitions.planning import reset_attempts, retry_run
@@ -31,9 +32,11 @@ def plan_group(current: PullPass) -> None:
     if finished is not None and finished.stopped:
         return  # another group took its place
     outcome = finished.outcome if finished else None
-    if outcome and (outcome.may_pass_later or outcome.is_defect) and record.run.attempts + 1 < DEFECT_TRIES:
+    attempts, waits = record.run.attempts, bool(outcome and outcome.may_pass_later and not outcome.lost_spark)
+    tries = 10 * DEFECT_TRIES if waits else DEFECT_TRIES
+    if outcome and (outcome.may_pass_later or outcome.is_defect) and attempts + 1 < tries:
         current.update(retry_run)
-        raise Later(3.0, "the merge queue's group is planned again")
+        raise Later(min(60.0, 3.0 + 2.0 * attempts), "the merge queue's group is planned again")
     ok = outcome is None or outcome.ok
     if current.record.group.head == record.group.head:
         lines = pack_outcome(finished.lines, finished.exit_code) if finished else ""
@@ -42,11 +45,9 @@ def plan_group(current: PullPass) -> None:
 
 
 def drop_group_environment(current: PullPass) -> None:
-    with current.context.project(current.checkout, current.prod.promoted_commit) as folder:
-        arguments = ("invalidate", current.record.environment.group_name)
-        finished = current.context.plan(PlannerCall(current.job, folder, arguments, new_run_id()))
-    current.update(drop_group)
-    log.info("group_dropped", key=current.job.key, ok=finished.outcome.ok)
+    record = current.record
+    drop_views(current, record.environment.group_name)
+    current.update(partial(drop_group, over=record.group))
 
 
 def _refuse_group(record: PullRecord) -> Finished | None:
@@ -55,6 +56,8 @@ def _refuse_group(record: PullRecord) -> Finished | None:
         return failure_result("A maintainer must let the pull request's commit be planned first.", "Refused")
     if record.state is PullState.SKIPPED:
         return failure_result("The pull request has no plan: a label keeps it from being planned.", "Refused")
+    if record.rules.decision.ruled and record.promises and record.comment_plan is None:
+        return failure_result("The pull request's commit has no plan that people could approve.", "Refused")
     if not record.rules.decision.is_ok:
         return failure_result("The rules do not let this pull request into prod yet: see its plan.", "Refused")
     return None
@@ -66,20 +69,38 @@ def _plan_head(current: PullPass, record: PullRecord) -> Finished | None:
     try:
         tree = checkout.tree(commit)
     except CheckoutFailed:
+        if current.job.attempts + 1 < DEFECT_TRIES:
+            raise
         return failure_result("The group's commit is gone: the merge queue made another one.", "Conflict")
+    forks = _find_forks(current, base, commit)
+    if held := next((p for p in forks if current.record_of(p.number).permits.allowed_head != p.head), None):
+        message = f"It holds #{held.number} of a fork: a maintainer must let that commit be planned first."
+        return failure_result(message, "Refused")
     changed = checkout.diff_paths(base, commit)
     current.update(lambda stored: replace(stored, group=replace(stored.group, tree=tree, base_sha=base)))
     if changes_no_model(changed, checkout.project) and not record.restates:
         return None
     if not current.context.has_project(checkout, commit):
         return current.context.no_project(checkout, "A merge")
-    return _run_planner(current, base, changed)
+    return _run_planner(current, base, changed, is_fork=bool(forks))
 
 
-def _run_planner(current: PullPass, base: str, paths: tuple[str, ...]) -> Finished:
+def _find_forks(current: PullPass, base: str, commit: str) -> tuple[Pull, ...]:
+    """Return the pull requests of forks that a group contains: by their heads or, squashed, by their own groups."""
+    forks = [pull for pull in current.gateway.open_pulls() if pull.is_fork]
+    groups = current.gateway.merge_groups() if forks else {}
+    heads = [(pull, sha) for pull in forks for sha in (pull.head, groups.get(pull.number)) if sha]
+    contains = current.checkout.contains
+    return tuple(pull for pull, sha in heads if contains(commit, sha) and not contains(base, sha))
+
+
+def _run_planner(current: PullPass, base: str, paths: tuple[str, ...], *, is_fork: bool) -> Finished:
     record = current.update(lambda record: replace(record, environment=replace(record.environment, group_exists=True)))
     run_id, commit, context, checkout = new_run_id(), record.group.head, current.context, current.checkout
-    words = ("--overrides-from", record.environment.name) if record.environment.exists else ()
+    every = current.inbox.pulls.list_current(current.job.repository)
+    ahead = (pull for pull in every if pull.group.head and checkout.contains(commit, pull.group.head))
+    names = [pull.environment.name for pull in (record, *ahead) if pull.environment.name]
+    words = ("--overrides-from", ",".join(dict.fromkeys(names))) if names else ()
     config = current.config.model_copy(update={"physical_plan": False})
     edited = model_files(paths, checkout.project)
     arguments = plan_arguments(_as_group(record), config, current.config.diff.nothing(), edited)
@@ -87,9 +108,8 @@ def _run_planner(current: PullPass, base: str, paths: tuple[str, ...]) -> Finish
     def stop_reason() -> str:
         return "" if current.record.group.head == commit else "superseded"
 
-    with context.project(checkout, commit) as folder, context.gateways(checkout, base, run_id) as gateways:
-        own_code = brings_code(paths, folder)
-        call = PlannerCall(current.job, folder, (*arguments, *words), run_id, gateways, own_code)
+    call = PlannerCall(current.job, Path(), (*arguments, *words), run_id, is_fork=is_fork)
+    with context.change(call, checkout, base, commit) as call:
         return context.plan(call, should_stop=stop_reason)
 
 

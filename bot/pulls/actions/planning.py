@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import structlog
 
-from mergeplan.bot.child.isolated import brings_code
 from mergeplan.bot.child.planner_process import Finished, new_run_id
 from mergeplan.bot.context import DEFECT_TRIES, Later, PlannerCall, Superseded, failure_result, now_text
 from mergeplan.bot.git.checkout import Merge
@@ -141,6 +141,7 @@ def _compute_plan(current: PullPass, stops: RunStops, shower: Shower) -> tuple[P
     plan_base = PlanBase(base, merge.tree, prod.revision)
     set_base = partial(set_plan_base, base=plan_base, edits_rules=edits, changes_rules=changes)
     record = current.update(partial(set_base, is_level=merged.is_level))
+    stops.use(record)  # also where no planner is asked: a category would be pending for ever
     early = _early_result(current, record, base, merged)
     return record, early or _run_planner(current, stops, record, merge.commit, shower)
 
@@ -194,27 +195,13 @@ def _refuse_merge(current: PullPass, merged: StackMerge) -> Finished:
 def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit: str, shower: Shower) -> Finished:
     current.update(partial(set_environment_exists, exists=True))  # from here on there may be something to drop
     context, checkout = current.context, current.checkout
-    with (
-        context.project(checkout, commit) as folder,
-        context.gateways(checkout, record.base.sha, record.run.id) as gateways,
-    ):
-        changed = checkout.diff_paths(record.base.sha, commit)
-        rows = current.config.diff
-        if current.is_fork:
-            rows = rows.without_samples()  # whoever wrote the query would choose what is shown
-        arguments = plan_arguments(record, current.config, rows, model_files(changed, checkout.project))
-        own_code = brings_code(changed, folder)
-        call = PlannerCall(
-            current.job,
-            folder,
-            arguments,
-            record.run.id,
-            gateways,
-            own_code,
-            current.is_fork,
-            is_alone=record.run.spark_losses > 0,
-        )
-        stops.use(current.record)
+    changed = checkout.diff_paths(record.base.sha, commit)
+    # whoever wrote the query would choose what is shown of a fork
+    rows = current.config.diff.without_samples() if current.is_fork else current.config.diff
+    arguments = plan_arguments(record, current.config, rows, model_files(changed, checkout.project))
+    is_alone = record.run.spark_losses > 0
+    call = PlannerCall(current.job, Path(), arguments, record.run.id, is_fork=current.is_fork, is_alone=is_alone)
+    with context.change(call, checkout, record.base.sha, commit) as call:
         if context.turns.is_reserved(current.job.repository):
             current.update(partial(report_progress, progress=RESERVED))
         events = PlanEvents(current.update, shower, context.settings.progress_seconds)

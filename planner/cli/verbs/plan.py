@@ -125,7 +125,7 @@ GROUPS = {
 @click.option("--no-diff", is_flag=True, help="Do not show the diffs of edited models.")
 @click.option("--no-prompts", is_flag=True, help="Show the plan without asking; apply it later with `mergeplan apply`.")
 @click.option("--who", default="", help="The person who gives these categories, for the history.")
-@click.option("--overrides-from", metavar="ENV", help="Also take the categories that were given in that environment.")
+@click.option("--overrides-from", metavar="ENV", help="Also take the categories that were given in ENV, or in ENV,ENV.")
 @click.option("--expect-digest", metavar="HASH", help="The reviewed plan's digest: the result says if it is the same.")
 @click.option("--note", default="", help="The reason, for the environment's history.")
 @click.option("--max-bytes", type=click.IntRange(min=0), help="Refuse a plan that would read more than this.")

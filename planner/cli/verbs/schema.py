@@ -10,15 +10,13 @@ from mergeplan.planner.contract.catalog import catalog_schema
 from mergeplan.planner.contract.config_schema import config_schema
 from mergeplan.planner.contract.schedule import schedule_schema
 from mergeplan.planner.contract.wire import lines_schema
-from mergeplan.planner.lsp.yaml_files.file_schemas import exposures_schema, external_models_schema, unit_tests_schema
+from mergeplan.planner.lsp.yaml_files.file_schemas import FILE_SCHEMAS
 
 DOCUMENTS: dict[str, Callable[[], dict[str, Any]]] = {
     "plan": lines_schema,
     "catalog": catalog_schema,
     "schedule": schedule_schema,
-    "tests": unit_tests_schema,
-    "external_models": external_models_schema,
-    "exposures": exposures_schema,
+    **FILE_SCHEMAS,
 }
 
 

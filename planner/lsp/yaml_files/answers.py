@@ -10,7 +10,7 @@ from mergeplan.planner.lsp.names import NameKind, Owner
 from mergeplan.planner.lsp.navigation import Target
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.texts import Span
-from mergeplan.planner.lsp.yaml_files.file_schemas import exposures_schema, external_models_schema, unit_tests_schema
+from mergeplan.planner.lsp.yaml_files.file_schemas import FILE_SCHEMAS
 from mergeplan.planner.lsp.yaml_files.places import ITEM, Step, YamlPlace, find_place, place_at
 from mergeplan.planner.parsing.definitions.audits.builtin_audits import BUILT_IN as AUDITS
 from mergeplan.planner.parsing.sql.names import without_default
@@ -165,12 +165,7 @@ def schema_of(path: str) -> Schema | None:
 
 @cache
 def _make_schema(name: str) -> Schema | None:
-    makers = {
-        "config": config_schema,
-        "tests": unit_tests_schema,
-        "external_models": external_models_schema,
-        "exposures": exposures_schema,
-    }
+    makers = {"config": config_schema, **FILE_SCHEMAS}
     return makers[name]() if name in makers else None
 
 

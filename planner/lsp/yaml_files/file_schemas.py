@@ -124,6 +124,9 @@ def exposures_schema() -> dict[str, Any]:
     return _array_schema("exposures.yaml of a mergeplan project", _object_schema(_EXPOSURE, "name", "models"))
 
 
+FILE_SCHEMAS = {"tests": unit_tests_schema, "external_models": external_models_schema, "exposures": exposures_schema}
+
+
 def _object_schema(properties: dict[str, Any], *required: str) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
 

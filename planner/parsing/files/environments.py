@@ -7,17 +7,11 @@ from datetime import timedelta
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.naming import PROD, SESSION_CATALOG, Convention, Naming, Suffix
 from mergeplan.planner.parsing.files.schema import Config
+from mergeplan.planner.parsing.sql.dates import FIXED_UNITS
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 
 _TTL = re.compile(r"(?:in\s+)?(\d+)\s+(minute|hour|day|week|month|year)s?")
-_UNITS = {
-    "minute": timedelta(minutes=1),
-    "hour": timedelta(hours=1),
-    "day": timedelta(days=1),
-    "week": timedelta(weeks=1),
-    "month": timedelta(days=30),
-    "year": timedelta(days=365),
-}
+_UNITS = {**FIXED_UNITS, "month": timedelta(days=30), "year": timedelta(days=365)}
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 _LONGEST = timedelta(days=36_500)
 SHORTEST_TABLE_HISTORY = timedelta(days=7)  # Delta's own default, below which it calls a VACUUM unsafe

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 
 _AGO = re.compile(r"(\d+)\s+(minute|hour|day|week|month|year)s?(?:\s+ago)?")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}|\d{8}")
-_FIXED = {
+FIXED_UNITS = {
     "minute": timedelta(minutes=1),
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
@@ -58,9 +58,9 @@ def text_of(value: object) -> str:
 def _subtract_units(count: int, unit: str, now: datetime, midnight: datetime) -> datetime:
     try:
         if unit in ("minute", "hour"):
-            return now - count * _FIXED[unit]
-        if unit in _FIXED:
-            return midnight - count * _FIXED[unit]
+            return now - count * FIXED_UNITS[unit]
+        if unit in FIXED_UNITS:
+            return midnight - count * FIXED_UNITS[unit]
         months = midnight.year * 12 + midnight.month - 1 - count * (12 if unit == "year" else 1)
         first = midnight.replace(year=months // 12, month=months % 12 + 1, day=1)
     except (OverflowError, ValueError):

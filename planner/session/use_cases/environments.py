@@ -107,7 +107,7 @@ def invalidate_environment(work: Workspace, name: str, who: str = "") -> Invalid
             done = drop_environment(work.store, work.engine, lease, emit=work.on_event, who=who)
         else:
             done = Promoted(name, recovery.revision, 0, 0, len(recovery.views), 0)
-    work.store.overrides.forget(name)
+    work.store.overrides.forget_restatement(name)  # a category is of one change, and stays that of the same one
     return Invalidated(done, sweep_tables(work.store, work.engine, work.now, orphans=True, emit=work.on_event))
 
 

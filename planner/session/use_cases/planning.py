@@ -39,7 +39,7 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
     if start and end and start >= end:
         raise RequestError(f"The end `{options.end}` does not come after the start `{options.start}`.")
     _check_together(options)
-    config, catalog = work.project.config.plan, work.project.catalogs.default
+    config, catalog, others = work.project.config.plan, work.project.catalogs.default, options.overrides_from
     return replace(
         options,
         select=_qualify_selectors(options.select, catalog),
@@ -55,7 +55,7 @@ def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
         categories=categories(
             f"{without_default(model.lower(), catalog)}={category}" for model, category in options.categories.items()
         ),
-        overrides_from=parse_environment_name(options.overrides_from) if options.overrides_from else None,
+        overrides_from=",".join(map(parse_environment_name, others.split(","))) if others else None,
         execution_time=work.now.isoformat() if options.execution_time else None,
         include_unmodified=options.include_unmodified or config.include_unmodified,
         forward_only=not options.restate and (options.forward_only or config.forward_only),
@@ -115,8 +115,8 @@ def _make_plan(work: Workspace, options: PlanOptions, models: Mapping[str, Model
         message = "`--restate-copy` is for other environments: prod's own tables are restated."
         raise RequestError(message, hint="Use `--restate-model`.")
     overrides = store.overrides.list_for(options.environment)
-    if options.overrides_from:
-        overrides = (*overrides, *store.overrides.list_for(options.overrides_from))
+    for other in (options.overrides_from or "").split(","):
+        overrides = (*overrides, *store.overrides.list_for(other))
     overrides = tuple(override for override in overrides if override.model not in category_resets(options))
     loaded = load_state(work)
     base = store.environments.get(PROD)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from mergeplan.bot.child.planner_process import Finished
+from mergeplan.bot.context import PlannerCall
 from mergeplan.bot.records import PullState
 from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
 
@@ -83,4 +86,25 @@ def test_deploy_promotes_only_what_was_shown_and_only_by_who_may(deploy_bench: B
 
     assert "needs the `maintain` permission" in deploy_bench.replies(number)[0]
     assert "It is not ready for prod: No &lt;b&gt;." in deploy_bench.replies(number)[1]
+    assert prod(deploy_bench) == PROJECT["models/orders.sql"]
+
+
+def test_a_deploy_whose_pull_request_gets_another_base_meanwhile_is_taken_back(
+    deploy_bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was merged into that base, and prod showed what its own branch lacks."""
+    deploy_bench.github.create_branch(SHOP, "dev", "main", author="ann")
+    number, plan = deploy_bench.open(COLUMN), deploy_bench.context.plan
+    deploy_bench.idle()
+
+    def plan_and_move(call: PlannerCall, **more: Any) -> Finished:
+        if call.arguments[:2] == ("plan", "prod"):
+            deploy_bench.github.edit_pull_request(SHOP, number, base="dev", author="wim")
+        return plan(call, **more)
+
+    monkeypatch.setattr(deploy_bench.context, "plan", plan_and_move)
+    deploy_bench.say(number, "/deploy", author="ann")
+
+    assert "It merges into `dev` now, and not into `main`." in deploy_bench.replies(number)[0]
+    assert deploy_bench.github.pull_request(SHOP, number).merged_at is None
     assert prod(deploy_bench) == PROJECT["models/orders.sql"]

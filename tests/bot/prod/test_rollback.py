@@ -201,3 +201,13 @@ def test_a_planner_that_dies_when_prod_went_back_is_asked_again(bench: Bench) ->
 
     assert bench.record(number).state is PullState.ROLLED_BACK
     assert "revision 1. It showed them already." in bench.replies(number)[0]
+
+
+def test_an_earlier_rerun_does_not_promote_again_what_is_rolled_back(bench: Bench) -> None:
+    number = merge_pull(bench)
+    bench.github.rerequest(SHOP, bench.checks(bench.head(number))["plan"].id, author="wim")
+    bench.idle()
+    bench.say(number, "/rollback", author="ann")
+
+    assert bench.record(number).state is PullState.ROLLED_BACK
+    assert prod(bench)["models"]["shop.orders"] == BEFORE

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+from mergeplan.bot.child.planner_process import Finished
+from mergeplan.bot.context import Later, PlannerCall
+from mergeplan.bot.pulls.actions import groups
 from mergeplan.bot.records import PullState
-from tests.bot.conftest import COLUMN, SHOP, Bench
+from tests.bot.conftest import COLUMN, SHOP, Bench, until
+from tests.bot.pulls.test_reviews import bench_with_rules
 from tests.bot.test_pull_requests import GREEN
 
 REQUIRED = ["mergeplan / plan", "mergeplan / environment"]
@@ -70,3 +77,97 @@ def test_what_the_queue_did_is_found_by_the_timer_when_its_webhooks_are_lost(ben
     bench.worker.sweep()
     bench.idle()
     assert bench.record(number).group.head == ""
+
+
+def test_a_group_that_comes_while_the_one_before_is_dropped_is_planned(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the pull request before it leaves the queue: GitHub drops its group, and makes another."""
+    bench.github.require_checks(SHOP, "main", REQUIRED)
+    number, _ = queue_pull(bench, COLUMN, "change")
+    heads, plan = list[str](), bench.context.plan
+
+    def plan_and_queue(call: PlannerCall, **more: Any) -> Finished:
+        if call.arguments[0] == "invalidate" and not heads:
+            heads.append(bench.github.enqueue(SHOP, number, author="wim"))
+            bench.github.wait_idle()
+        return plan(call, **more)
+
+    monkeypatch.setattr(bench.context, "plan", plan_and_queue)
+    bench.github.dequeue(SHOP, number, author="ann")
+    bench.idle()
+    assert bench.conclusions(heads[0]) == GREEN
+
+
+def test_the_environment_of_a_group_is_dropped_by_another_try(bench: Bench) -> None:
+    number, _ = queue_pull(bench, COLUMN, "change")
+    bench.knobs(defect="invalidate")
+    bench.github.dequeue(SHOP, number, author="ann")
+    until(lambda: bench.calls("invalidate"), what="the first try")
+    bench.knobs()
+    bench.idle()
+    assert sorted(bench.planner_state()["environments"]) == ["pr_1", "prod"]
+
+
+def test_a_group_whose_tables_are_in_use_waits_for_them(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was thrown out of the queue after three tries."""
+    monkeypatch.setattr(groups, "Later", lambda seconds, why: Later(seconds / 30, why))
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.knobs(busy=5)
+    head = bench.github.enqueue(SHOP, number, author="wim")
+    bench.idle()
+    assert bench.conclusions(head) == GREEN
+
+
+def test_an_approval_whose_webhook_is_lost_counts_for_the_group(make_bench: Callable[..., Bench]) -> None:
+    bench = bench_with_rules(make_bench, {"approvals": 1})
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.drop("pull_request_review")
+    bench.review(number, author="bob")
+    head = bench.github.enqueue(SHOP, number, author="wim")
+    bench.idle()
+    assert bench.conclusions(head)["plan"] == "success"
+
+
+def test_a_group_behind_a_fork_that_nobody_let_in_runs_no_code_of_it(bench: Bench) -> None:
+    bench.github.add_user("eve")
+    fork = bench.github.fork(SHOP, "eve")
+    bench.github.commit(fork, "mine", {"models/mine.sql": "SELECT 4 AS x\n"}, "Mine", author="eve")
+    first = bench.github.open_pull_request(SHOP, "eve:mine", "main", "Mine", author="eve")
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.enqueue(SHOP, first, author="wim")
+    head = bench.github.enqueue(SHOP, number, author="wim")
+    bench.idle()
+    assert bench.conclusions(head)["plan"] == "failure"
+    assert sorted(bench.planner_state()["environments"]) == ["pr_2", "prod"]
+
+    bench.github.dequeue(SHOP, first, author="ann")
+    bench.idle()
+    assert bench.conclusions(bench.record(number).group.head) == GREEN
+
+
+def test_rerun_of_a_groups_check_plans_the_group_again(bench: Bench) -> None:
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.knobs(fail="pr")
+    head = bench.github.enqueue(SHOP, number, author="wim")
+    bench.idle()
+    assert bench.conclusions(head)["environment"] == "failure"
+    bench.knobs()
+    bench.github.rerequest(SHOP, bench.checks(head)["environment"].id, author="wim")
+    bench.idle()
+    assert bench.conclusions(head) == GREEN
+
+
+def test_a_group_takes_the_categories_of_those_before_it(bench: Bench) -> None:
+    """Their merges come first, with these."""
+    first, number = bench.open(COLUMN), bench.open({"models/more.sql": "SELECT 3 AS x\n"}, "more")
+    bench.idle()
+    bench.say(first, "/categorize breaking")
+    bench.github.enqueue(SHOP, first, author="wim")
+    bench.github.enqueue(SHOP, number, author="wim")
+    bench.idle()
+    assert bench.calls("plan", "pr_2_queue")[-1]["argv"][-3:-2] == ["pr_2,pr_1"]

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+from github import GithubException
+from github.Issue import Issue
+from github.IssueComment import IssueComment
+
 from mergeplan.bot.pulls.due import what_is_due
 from mergeplan.bot.records import CheckRef, PullState
 from mergeplan_sandbox.api.shapes_pulls import PASSED
 from tests.bot.changing import change_record
 from tests.bot.conftest import COLUMN, SHOP, Bench, until
+from tests.bot.test_pull_requests import GREEN
 
 LINT, TESTS, PLAN, ENVIRONMENT, PROMOTION = (
     f"mergeplan / {name}" for name in ("lint", "tests", "plan", "environment", "promotion")
@@ -109,3 +115,20 @@ def test_a_failed_plan_lets_no_check_pass_for_another(bench: Bench) -> None:
 
     assert set(conclusions) == {"lint", "tests", "plan", "environment", "promotion"}
     assert not set(conclusions.values()) & set(PASSED)
+
+
+def test_a_locked_conversation_keeps_no_check_from_its_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GitHub takes no comment of an App there; commands are carried out, too."""
+
+    def refuse(*_: object) -> None:
+        raise GithubException(403, {"message": "Unable to create comment because issue is locked."}, {})
+
+    monkeypatch.setattr(Issue, "create_comment", refuse)
+    for verb in ("edit", "create_reaction"):
+        monkeypatch.setattr(IssueComment, verb, refuse)
+    number = bench.open(COLUMN)
+    bench.idle()
+    assert bench.conclusions(bench.head(number)) == GREEN
+    bench.say(number, "/categorize breaking")
+    assert "1 breaking" in str(bench.checks(bench.head(number))["plan"].title)
+    assert not bench.bot_comments(number)

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import yaml
 
-from mergeplan.bot.records import PullState
+from mergeplan.bot.records import AFTER_MERGE, PullState
 from mergeplan.planner.errors import ProjectError
 from mergeplan_sandbox.state import ReviewState
-from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench
+from tests.bot.conftest import COLUMN, FILTER, PROJECT, SHOP, Bench, until
 
 Make = Callable[..., Bench]
 NOW = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
@@ -183,7 +183,7 @@ def test_a_revert_ends_the_wait_of_a_held_merge(make_bench: Make) -> None:
     bench.idle()
 
     assert [bench.record(pull).state for pull in (number, back)] == [PullState.PROMOTED] * 2
-    assert "It is promoted together with" in bench.plan(number)
+    assert "Prod shows it together with #" in bench.plan(number)
     assert bench.planner_state()["environments"]["prod"]["revision"] == 1
 
 
@@ -271,3 +271,45 @@ def test_where_prods_rules_cannot_be_read_nothing_is_promoted_by_itself(
 
     assert (bench.record(number).state, bench.record(number).rules.held) == (PullState.MERGED, True)
     assert "so the required approvals are not known: `cicd_bot.rules` has an unknown key." in bench.plan(number)
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_commit_that_is_merged_before_its_plan_is_made_needs_an_approval_of_its_own(
+    make_bench: Make, cancelled: bool
+) -> None:
+    """The plan that is stored, and approved, is of the commit before it."""
+    bench = bench_with_rules(make_bench, {"approvals": 1})
+    number = open_pull(bench)
+    review(bench, number, "bob")
+    bench.knobs(ponder="pr")
+    bench.github.commit(SHOP, "change", FILTER, "More", author="wim")
+    until(lambda: len(bench.calls("plan", "pr_1")) == 2, what="the second plan")
+    if cancelled:
+        bench.github.comment(SHOP, number, "/cancel", author="wim")
+        until(lambda: bench.record(number).state is PullState.CANCELLED, what="the end of the plan")
+    bench.github.merge(SHOP, number, author="ann")
+    until(lambda: bench.record(number).state in AFTER_MERGE, what="the merge")
+    bench.knobs()
+    bench.idle()
+
+    assert bench.record(number).rules.held
+    assert "WHERE true" in bench.plan(number)
+
+
+def test_a_plan_that_prod_overtook_decides_on_no_merge(make_bench: Make) -> None:
+    """Another one was being made; the merge is planned, and that plan is judged."""
+    bench = bench_with_rules(make_bench, {"models": "shop.orders", "approvals": 1})
+    number = open_pull(bench)
+    review(bench, number, "bob")
+    other = bench.open({"models/totals.sql": "SELECT count(*) + 1 AS n FROM shop.orders\n"}, "other")
+    bench.idle()
+    bench.knobs(ponder="pr")
+    bench.github.merge(SHOP, other, author="ann")
+    until(lambda: len(bench.calls("plan", "pr_1")) == 2, what="the second plan")
+    bench.github.merge(SHOP, number, author="ann")
+    until(lambda: bench.record(number).state in AFTER_MERGE, what="the merge")
+    bench.knobs()
+    bench.idle()
+
+    assert [call["argv"] for call in bench.calls("plan", "prod") if "--auto-apply" not in call["argv"]]
+    assert bench.record(number).rules.held  # `shop.totals` gets another table than in the approved plan

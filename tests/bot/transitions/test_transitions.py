@@ -21,7 +21,7 @@ from mergeplan.bot.transitions.planning import (
     set_spark_ui,
     skip_planning,
 )
-from mergeplan.bot.transitions.promotion import conclude_promotion
+from mergeplan.bot.transitions.promotion import await_promotion, conclude_promotion
 from mergeplan.bot.transitions.requests import (
     allow_head,
     approve_cost,
@@ -37,6 +37,7 @@ PULL = Pull(7, "More", "ann", True, False, "", "b" * 40, False, "main", "")
 
 def test_two_writers_of_different_fields_lose_nothing(tmp_path: Path) -> None:
     inbox = Inbox(f"sqlite:///{tmp_path}/inbox.db")
+    inbox.pulls.update("ann/shop", 7, await_promotion, merge_sha="a")
     writers: list[Transition] = [
         partial(report_progress, progress="Computing."),
         partial(set_spark_ui, address="http://spark"),

@@ -122,6 +122,21 @@ def test_a_word_overrules_the_rule_and_is_kept_for_the_next_plan(shop: Shop, eng
     assert rows(engine, "SELECT sum FROM shop__dev.reader") == [(3,)]
 
 
+def test_a_word_outlives_its_environment_and_is_taken_with_those_of_others(shop: Shop) -> None:
+    """As when a pull request is closed and reopened, or merged after one that did not reach prod."""
+    mergeplan = shop(**SMALL, reader=READER)
+    promote(mergeplan)
+    mergeplan.write("models/total.sql", TWO)
+    first = categories(promote(mergeplan, "dev", "--categorize", "shop.total=non-breaking"))
+    assert mergeplan("invalidate", "dev").code == 0
+
+    again = promote(mergeplan, "dev")
+    merged = mergeplan("plan", "--overrides-from", "other,dev", "-o", "json", "--no-prompts", *AT)
+
+    assert categories(again) == categories(merged) == first
+    assert first["shop.total"] == "non_breaking"
+
+
 @pytest.mark.prove
 def test_a_word_that_is_taken_back_leaves_the_rule_to_decide_here_and_at_the_merge(shop: Shop) -> None:
     mergeplan = shop(**SMALL, reader=READER)
