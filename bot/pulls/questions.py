@@ -59,9 +59,8 @@ class Questions:
                 return self.context.plan(PlannerCall(self.job, folder, arguments, run_id), should_stop=self.should_stop)
         if not (base and record.head and self.checkout.has(base) and self.checkout.has(record.head)):
             return failure_result("There is no plan of this pull request.", "RequestError", hint="Type `/plan` first.")
-        if tree == "before":
-            prod = self.context.inbox.prods.get(self.job.repository)
-            commit = prod.promoted_commit or base
+        if tree == "before":  # prod's own code and gateways
+            base = commit = self.context.inbox.prods.get(self.job.repository).promoted_commit or base
         else:
             commit = self.checkout.merge(base, record.head).commit
             if not commit:  # an end, not a failure: it would be tried again for ever, and what follows it would wait
