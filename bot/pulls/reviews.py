@@ -5,7 +5,6 @@ It is asked at each pass, before a merge and after it; nothing is concluded from
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import TypeVar
 
 from mergeplan.bot.context import BotContext
@@ -141,7 +140,7 @@ def changes_rules(context: BotContext, checkout: Checkout, before: str, after: s
     if sections[1] is not None and sections[1].files:
         read = {path for section in sections if section is not None for path in section.files}
         return not read.isdisjoint(checkout.diff_paths(before, after))
-    rules = [_read_or_none(partial(context.config, default_branch=""), checkout, commit) for commit in (before, after)]
+    rules = [_read_or_none(lambda at, commit: context.config(at, commit, ""), checkout, sha) for sha in (before, after)]
     return rules[0] != rules[1]
 
 

@@ -452,6 +452,6 @@ def test_the_last_word_about_a_change_counts(store: StateStore) -> None:
         replace(word, category=Category.NON_BREAKING),
         replace(word, new="newer"),
     )
-    store.overrides.forget("pr_7")
+    store.overrides.forget("pr_7", "s.a")
     assert store.overrides.list_for("pr_7") == ()
     assert store.overrides.list_for("pr_8") == (word,)
