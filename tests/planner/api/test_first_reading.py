@@ -25,12 +25,19 @@ UNUSED = {  # `price` of `shop.wide`
 
 
 @pytest.fixture
-def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def noted() -> threading.Event:
+    """Is set once a reading has said how far it is, which takes a moment on a busy machine."""
+    return threading.Event()
+
+
+@pytest.fixture
+def hold(monkeypatch: pytest.MonkeyPatch, noted: threading.Event) -> Iterator[threading.Event]:
     """Holds every reading of a catalog, with its files read and some queries followed, until it is set."""
     go_on, make = threading.Event(), CatalogReader._make
 
     def wait(reader: CatalogReader, environment: str) -> CatalogSnapshot:
         reader._note("Queries followed", 5000, 1200)
+        noted.set()
         go_on.wait(60)
         return make(reader, environment)
 
@@ -39,9 +46,13 @@ def hold(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     go_on.set()
 
 
-def test_a_page_says_how_far_it_is_and_loads_itself_again(browse: Open, hold: threading.Event) -> None:
+def test_a_page_says_how_far_it_is_and_loads_itself_again(
+    browse: Open, hold: threading.Event, noted: threading.Event
+) -> None:
     browser = browse()
     browser.context.reader.first_page = 0.05
+    browser.get("/", 503)
+    assert noted.wait(60)
     for address in ("/", "/models/shop.daily", "/environments"):
         page = browser.get(address, 503)
         assert "Queries followed: 1,200 of 5,000." in page
@@ -52,10 +63,15 @@ def test_a_page_says_how_far_it_is_and_loads_itself_again(browse: Open, hold: th
     assert "shop.daily" in browser.get("/")
 
 
-def test_a_program_is_asked_to_come_again(browse: Open, hold: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("hold")
+def test_a_program_is_asked_to_come_again(
+    browse: Open, noted: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browser = browse()
     read, short = browser.context.reader.read, 0.05
     monkeypatch.setattr(CatalogReader, "read", lambda self, name="prod", patience=short: read(name, patience))
+    browser.client.get("/api/v1/models")
+    assert noted.wait(60)
     answer = browser.client.get("/api/v1/models")
     problem = answer.json()
 
