@@ -191,14 +191,14 @@ class BotContext:
         return checkout.files(commit, checkout.project)
 
     @contextmanager
-    def change(self, call: PlannerCall, checkout: Checkout, base: str, commit: str) -> Iterator[PlannerCall]:
+    def open_change(self, call: PlannerCall, checkout: Checkout, base: str, commit: str) -> Iterator[PlannerCall]:
         """Yield a call in the folder of a commit that changes its base, on the gateways of the base."""
         changed = checkout.diff_paths(base, commit)
-        with self.project(checkout, commit) as folder, self._gateways(checkout, base, call.run_id) as gateways:
+        with self.project(checkout, commit) as folder, self._open_gateways(checkout, base, call.run_id) as gateways:
             yield replace(call, folder=folder, gateways=gateways, own_code=brings_code(changed, folder))
 
     @contextmanager
-    def _gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:
+    def _open_gateways(self, checkout: Checkout, base: str, run_id: str) -> Iterator[Path]:
         """Yield a file with the base commit's configuration: a pull request chooses neither its Spark nor the jars.
 
         A configuration that is code is yielded in its own folder. If the base has no project yet, the embedded Spark is

@@ -44,15 +44,15 @@ class Pulls:
             return read_pull(connection, repository, number) or PullRecord(repository, number)
 
     def all(self, repository: str) -> tuple[PullRecord, ...]:
-        return self._load(_select_data(repository).order_by(PULLS.c.number))
+        return self._load_records(_select_data(repository).order_by(PULLS.c.number))
 
     def list_current(self, repository: str, also: Sequence[int] = ()) -> tuple[PullRecord, ...]:
         """Return the records that are neither closed nor promoted, and those with the other numbers."""
         is_listed = sa.or_(PULLS.c.state.not_in(OVER), PULLS.c.number.in_(also))
-        return self._load(_select_data(repository).where(is_listed).order_by(PULLS.c.number))
+        return self._load_records(_select_data(repository).where(is_listed).order_by(PULLS.c.number))
 
     def last_promoted(self, repository: str, most: int) -> tuple[PullRecord, ...]:
-        return self._load(_select_promoted(PULLS.c.data, repository).limit(most))
+        return self._load_records(_select_promoted(PULLS.c.data, repository).limit(most))
 
     def list_numbers(self, repository: str, most_promoted: int) -> tuple[int, ...]:
         """Return the numbers of those that are neither closed nor promoted, and of the promoted ones the newest."""
@@ -62,11 +62,11 @@ class Pulls:
             return tuple(sorted([*connection.execute(current).scalars(), *promoted]))
 
     def newest(self, repository: str, most: int) -> tuple[PullRecord, ...]:
-        return self._load(_select_data(repository).order_by(PULLS.c.number.desc()).limit(most))
+        return self._load_records(_select_data(repository).order_by(PULLS.c.number.desc()).limit(most))
 
     def filter_by_state(self, repository: str, *states: PullState) -> tuple[PullRecord, ...]:
         is_filtered = PULLS.c.state.in_([state.value for state in states])
-        return self._load(_select_data(repository).where(is_filtered).order_by(PULLS.c.number))
+        return self._load_records(_select_data(repository).where(is_filtered).order_by(PULLS.c.number))
 
     def update(
         self,
@@ -83,7 +83,7 @@ class Pulls:
             put_pull(connection, record)
             return record
 
-    def _load(self, query: sa.Select[Any]) -> tuple[PullRecord, ...]:
+    def _load_records(self, query: sa.Select[Any]) -> tuple[PullRecord, ...]:
         with self._database.reading() as connection:
             return tuple(_PULL.validate_json(row.data) for row in connection.execute(query))
 

@@ -136,7 +136,7 @@ class _BranchReconciliation:
             if not self.context.has_project(self.checkout, commit):
                 return self.context.no_project(self.checkout, "This commit")
             call = PlannerCall(self.job, Path(), arguments, new_run_id())
-            with self.context.change(call, self.checkout, self.prod.promoted_commit, commit) as call:
+            with self.context.open_change(call, self.checkout, self.prod.promoted_commit, commit) as call:
                 finished = self.context.plan(call, should_stop=lambda: self._stop_reason(record, commit))
         except BadCommit as error:
             return error_result(unreadable_error(error))

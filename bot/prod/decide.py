@@ -65,34 +65,34 @@ class Move(Enum):
     RUN_JANITOR = "RunJanitor"  # drop what has expired and what is unused
 
 
-class Act:
+class TargetedAction:
     """An action that needs facts."""
 
 
 @dataclass(frozen=True)
-class OfPull(Act):
+class PullAction(TargetedAction):
     number: int
 
 
 @dataclass(frozen=True)
-class OfStep(Act):
+class StepAction(TargetedAction):
     step: Step
 
 
 @dataclass(frozen=True)
-class Refusal(OfPull):
+class Refusal(PullAction):
     reason: str
 
 
 @dataclass(frozen=True)
-class AdoptProd(Act):
+class AdoptProd(TargetedAction):
     """Prod exists, and we did not know."""
 
     row: EnvironmentRow
 
 
 @dataclass(frozen=True)
-class RollBack(OfPull):
+class RollBack(PullAction):
     """Point prod back at the revision before a pull request's own."""
 
     who: str
@@ -100,14 +100,14 @@ class RollBack(OfPull):
 
 
 @dataclass(frozen=True)
-class PromoteMerge(OfPull):
+class PromoteMerge(PullAction):
     """Promote the merge of a pull request, with the tree of `commit`."""
 
     commit: str
 
 
 @dataclass(frozen=True)
-class PromotePush(Act):
+class PromotePush(TargetedAction):
     """Plan and apply a push that no pull request brought."""
 
     commit: str
@@ -121,31 +121,31 @@ class RefuseDeploy(Refusal):
     pass
 
 
-class StopPlan(OfPull):
+class StopPlan(PullAction):
     """A plan of a merged pull request still runs: it ends first."""
 
 
-class DeployPull(OfPull):
+class DeployPull(PullAction):
     """Promote a pull request, then merge it: /deploy."""
 
 
-class SettleMerge(OfPull):
+class SettleMerge(PullAction):
     """Prod shows the merge already, with a later commit."""
 
 
-class SkipStep(OfStep):
+class SkipStep(StepAction):
     """Nothing to promote: the step changes no model."""
 
 
-class HoldStep(OfStep):
+class HoldStep(StepAction):
     """The rules do not let the first step into prod: it waits, and all that came after it."""
 
 
-class PassOver(OfStep):
+class PassOver(StepAction):
     """The first steps are taken with a later one: that gives what may be shown."""
 
 
-Action = Move | Act
+Action = Move | TargetedAction
 
 
 def decide_prod(facts: ProdFacts) -> Action:

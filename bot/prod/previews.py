@@ -106,7 +106,7 @@ class Previews:
 
     def _ask_planner(self, record: BranchRecord, commit: str) -> tuple[Finished, tuple[DiffRow, ...]]:
         call = PlannerCall(self.job, Path(), ("plan", record.environment, "--no-physical-plan"), new_run_id())
-        with self.context.change(call, self.checkout, self.prod.promoted_commit, commit) as call:
+        with self.context.open_change(call, self.checkout, self.prod.promoted_commit, commit) as call:
             finished = self.context.plan(call)
             if not finished.outcome.ok or not record.promoted_commit:
                 return finished, ()

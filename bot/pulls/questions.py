@@ -67,7 +67,7 @@ class Questions:
                 hint = "Resolve the conflict first."
                 return failure_result("The branch cannot be merged into prod's commit.", "Conflict", hint=hint)
         call = PlannerCall(self.job, Path(), arguments, run_id, is_fork=self.is_fork and tree != "before")
-        with self.context.change(call, self.checkout, base, commit) as call:
+        with self.context.open_change(call, self.checkout, base, commit) as call:
             return self.context.plan(call, should_stop=self.should_stop)
 
 

@@ -374,26 +374,33 @@ def build_backfill_plan(
 def _models_to_skip(graph: Graph, environment: Environment, base: Environment) -> frozenset[str]:
     """Return the models that a run of one environment must not fill.
 
-    These are models whose table both environments show while their parents differ, or while they are edited or wait for
-    a signal, whose code may be edited. They are models that are no previews but read one, because their rows must not
-    come from a preview, and copies of a history: what the other environment records meanwhile is copied by a plan.
+    These are models whose table both environments show while their parents differ, while they are edited, or while they
+    wait for a signal: its code may be edited, too. So are models that are no previews but read one, because their rows
+    must not come from it, and copies of a history: a plan copies what the other environment records meanwhile.
     """
-
-    here, there, waits = environment.snapshots, base.snapshots, environment.name != base.name
+    snapshots, base_snapshots, is_elsewhere = environment.snapshots, base.snapshots, environment.name != base.name
 
     def differs(name: str) -> bool:
-        return name not in there or there[name].version != here[name].version
+        return name not in base_snapshots or base_snapshots[name].version != snapshots[name].version
 
-    shown = {name for name, snapshot in here.items() if snapshot.is_preview}
+    shown = {name for name, snapshot in snapshots.items() if snapshot.is_preview}
     for name in graph.order:
-        if not here[name].kind.is_stored and not shown.isdisjoint(graph.parents[name]):
+        if not snapshots[name].kind.is_stored and not shown.isdisjoint(graph.parents[name]):
             shown.add(name)
-    over = {name for name in graph.order if not here[name].is_preview and not shown.isdisjoint(graph.parents[name])}
+    over = {
+        name for name in graph.order if not snapshots[name].is_preview and not shown.isdisjoint(graph.parents[name])
+    }
     shared = {name: graph.parents[name] for name in graph.order if not differs(name)}
-    models = {name: (there[name].model, here[name].model) for name in shared}
-    edited = {name for name, (old, new) in models.items() if is_edited(old, new) or (waits and new.schedule.signals)}
+    models = {name: (base_snapshots[name].model, snapshots[name].model) for name in shared}
+    edited = {
+        name for name, (old, new) in models.items() if is_edited(old, new) or (is_elsewhere and new.schedule.signals)
+    }
     differing_inputs = {name for name, parents in shared.items() if any(map(differs, parents))}
-    copies = {name for name, snapshot in here.items() if differs(name) and _holds_copy(snapshot, there.get(name))}
+    copies = {
+        name
+        for name, snapshot in snapshots.items()
+        if differs(name) and _holds_copy(snapshot, base_snapshots.get(name))
+    }
     return frozenset(over | differing_inputs | edited | copies)
 
 

@@ -154,10 +154,7 @@ def load_project(
     read_audits(reading, refusing, config, file_cache, defaults, audits)
     check_audits(refusing, file_cache, models, audits)
     file_cache.keep(with_index=not options.proposed)
-    if dbt:
-        models = {
-            name: replace_settings(model, {"dbt_text": dbt.dbt_text(model.path)}) for name, model in models.items()
-        }
+    models = _add_dbt_texts(models, dbt) if dbt else models
     _check_models(refusing, models, own_rules, code)
     models = {name: attach_audits(model, audits) for name, model in models.items()}
     models = _under_settings(reading, refusing, config, ruled_by, chosen, models)
@@ -185,6 +182,10 @@ def load_project(
         exposures=exposures,
     )
     return _add_dbt_facts(project, dbt) if dbt else project
+
+
+def _add_dbt_texts(models: Mapping[str, Model], folder: DbtFolder) -> dict[str, Model]:
+    return {name: replace_settings(model, {"dbt_text": folder.dbt_text(model.path)}) for name, model in models.items()}
 
 
 def _add_dbt_facts(project: Project, folder: DbtFolder) -> Project:

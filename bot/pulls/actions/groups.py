@@ -109,7 +109,7 @@ def _run_planner(current: PullPass, base: str, paths: tuple[str, ...], *, is_for
         return "" if current.record.group.head == commit else "superseded"
 
     call = PlannerCall(current.job, Path(), (*arguments, *words), run_id, is_fork=is_fork)
-    with context.change(call, checkout, base, commit) as call:
+    with context.open_change(call, checkout, base, commit) as call:
         return context.plan(call, should_stop=stop_reason)
 
 

@@ -201,7 +201,7 @@ def _run_planner(current: PullPass, stops: RunStops, record: PullRecord, commit:
     arguments = plan_arguments(record, current.config, rows, model_files(changed, checkout.project))
     is_alone = record.run.spark_losses > 0
     call = PlannerCall(current.job, Path(), arguments, record.run.id, is_fork=current.is_fork, is_alone=is_alone)
-    with context.change(call, checkout, record.base.sha, commit) as call:
+    with context.open_change(call, checkout, record.base.sha, commit) as call:
         if context.turns.is_reserved(current.job.repository):
             current.update(partial(report_progress, progress=RESERVED))
         events = PlanEvents(current.update, shower, context.settings.progress_seconds)

@@ -73,7 +73,7 @@ def read_body(
         reader.add_statement(part, views=views)
     if reader.query is None and scope.kind not in ("SEED", "EXTERNAL"):
         raise source.error(first_token, "The model has no query.", "Write a SELECT below `MODEL (...);`.")
-    return reader.finish(around)
+    return reader.finish_body(around)
 
 
 def read_around(source: SourceText, scope: MacroScope, around: Around) -> Body:
@@ -81,7 +81,7 @@ def read_around(source: SourceText, scope: MacroScope, around: Around) -> Body:
     reader = _Reader(source, scope, ())
     for part in around.before:
         reader.add_statement(part, views=False)
-    return reader.finish(around)
+    return reader.finish_body(around)
 
 
 class _Reader:
@@ -122,7 +122,7 @@ class _Reader:
             for piece in pieces:
                 self._append_statement(StatementTokens(part.source, piece), views, when)
 
-    def finish(self, around: Around) -> Body:
+    def finish_body(self, around: Around) -> Body:
         self.after_query = True
         for part in around.after:
             self.add_statement(part, views=False)

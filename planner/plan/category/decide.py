@@ -152,14 +152,14 @@ def _decide_change(candidate: Candidate) -> Decision:
     return _complete_change(candidate, seen_rows, decision, override)
 
 
-def _decide_refuted(candidate: Candidate, seen: OverParents, reason: str) -> Decision:
+def _decide_refuted(candidate: Candidate, seen_rows: OverParents, reason: str) -> Decision:
     """Decide a model whose verdict Spark's analyzer refutes: it is recomputed, and all its rows count as changed."""
-    candidate = replace(candidate, fresh=assign_refuted_rows(candidate, claim_of(candidate, seen)))
+    candidate = replace(candidate, fresh=assign_refuted_rows(candidate, claim_of(candidate, seen_rows)))
     verdict = verdicts.forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
-    seen = OverParents(candidate.fresh.raw)
+    seen_rows = OverParents(candidate.fresh.raw)
     if verdict.category is Category.FORWARD_ONLY:
-        return _complete_change(candidate, seen, keep_rows(candidate, verdict), None)
-    return _complete_change(candidate, seen, _rebuilt_or_kept(candidate, seen, verdict, None), None)
+        return _complete_change(candidate, seen_rows, keep_rows(candidate, verdict), None)
+    return _complete_change(candidate, seen_rows, _rebuilt_or_kept(candidate, seen_rows, verdict, None), None)
 
 
 def _decide_restated(candidate: Candidate, override: Override) -> Decision:

@@ -82,7 +82,7 @@ def test_what_the_queue_did_is_found_by_the_timer_when_its_webhooks_are_lost(ben
 def test_a_group_that_comes_while_the_one_before_is_dropped_is_planned(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when the pull request before it leaves the queue: GitHub drops its group, and makes another."""
+    """GitHub drops a group, and makes another, when the pull request before it leaves the queue."""
     bench.github.require_checks(SHOP, "main", REQUIRED)
     number, _ = queue_pull(bench, COLUMN, "change")
     heads, plan = list[str](), bench.context.plan

@@ -75,7 +75,7 @@ def test_its_days_are_computed_again_in_tables_that_were_built_before_the_merge(
     mergeplan: CommandLine,  # noqa: F811
     engine: SparkEngine,
 ) -> None:
-    """Those of another pull request, with a reader that prod lacks, and prod's own that a revert shows again."""
+    """Another pull request has some, with a reader that prod lacks, and a revert shows prod's own again."""
     edit = "SELECT id, day", "SELECT id + 1 AS id, day"
     mergeplan.edit("models/daily.sql", *edit)
     reader = "models/apart.sql", DAILY.replace("shop.daily", "shop.apart").replace("id, day", "id - 1 AS id, day")

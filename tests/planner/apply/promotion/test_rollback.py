@@ -120,7 +120,7 @@ def fill_by_day(store: StateStore, name: str, version: str, last: int) -> Snapsh
 
 
 def decide_rollback(store: StateStore, *shown: Environment, written: Sequence[str] = (), day: int = 5) -> RollbackPlan:
-    """What a rollback of these promotions, one after another, would do; no view is made.
+    """Return the plan of a rollback of these promotions, made one after another; no view is made.
 
     Afterwards a day of the tables `written` was computed again.
     """
@@ -185,13 +185,16 @@ def test_days_that_a_table_got_from_what_is_taken_back_are_forgotten_though_it_w
 ) -> None:
     """Two merges of the category non-breaking, of which the later one is taken back."""
     before, today, reader = (fill_by_day(store, *row) for row in (("s.a", "v1", 4), ("s.a", "v2", 8), ("s.b", "v1", 8)))
-    kept = replace(reader, model=replace(reader.model, depends_on=("s.a",)), forced=True)
-    over_today = replace(kept, meaning=Meaning("rows of today", ()))
+    kept_reader = replace(reader, model=replace(reader.model, depends_on=("s.a",)), forced=True)
+    over_today = replace(kept_reader, meaning=Meaning("rows of today", ()))
 
-    revisions = environment("prod", before, kept), environment("prod", today, over_today)
-    plan = decide_rollback(store, *revisions, written=(kept.table,))
+    revisions = environment("prod", before, kept_reader), environment("prod", today, over_today)
+    plan = decide_rollback(store, *revisions, written=(kept_reader.table,))
     again = decide_rollback(
-        store, environment("prod", before, kept), environment("prod", today, kept), written=(kept.table,)
+        store,
+        environment("prod", before, kept_reader),
+        environment("prod", today, kept_reader),
+        written=(kept_reader.table,),
     )
 
     assert plan.forgets == {reader.table: (days(5, 8),)}

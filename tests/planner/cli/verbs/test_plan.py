@@ -123,7 +123,7 @@ def test_a_word_overrules_the_rule_and_is_kept_for_the_next_plan(shop: Shop, eng
 
 
 def test_a_word_outlives_its_environment_and_is_taken_with_those_of_others(shop: Shop) -> None:
-    """As when a pull request is closed and reopened, or merged after one that did not reach prod."""
+    """A pull request may be closed and reopened, or merged after one that did not reach prod."""
     mergeplan = shop(**SMALL, reader=READER)
     promote(mergeplan)
     mergeplan.write("models/total.sql", TWO)
