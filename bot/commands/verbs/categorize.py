@@ -154,8 +154,9 @@ CATEGORIZE = Form(
     usage="/categorize [MODEL] CATEGORY",
     does="overrides the category of a directly modified model, with `--all` in its place of all of them: `breaking` "
     "(models downstream are recomputed), `non-breaking` (they keep their tables) or `forward-only` (all keep their "
-    "rows; new days come of the new query). It holds across pushes while that model's text stays the same; "
-    "`reset` takes it back. The last part of a name is enough if it is unique",
+    "rows; new days come of the new query). It holds across pushes while that model's text stays the same, "
+    "also when the pull request is reopened or its environment was dropped; `reset` takes it back. "
+    "The last part of a name is enough if it is unique",
     example="/categorize shop.orders non-breaking",
     needs="write",
     rejected=OTHER_PLAN,
