@@ -121,6 +121,7 @@ class CatalogReader:
         self._clock = clock
         self._lock = threading.Lock()
         self._store: StateStore | None = None
+        self._is_closed = False
         self._known: dict[_Reading, CatalogSnapshot] = {}
         self._failure: tuple[tuple[_Reading, str], MergeplanError] | None = None  # with the mark
         self._looked: dict[_Reading, float] = {}  # when the files and the state were looked at
@@ -185,14 +186,16 @@ class CatalogReader:
             yield work
 
     def close(self) -> None:
-        is_locked = self._lock.acquire(timeout=PATIENCE)
-        try:
-            if self._store is not None:
-                self._store.close()
+        """Close the state; a reading that goes on longer than `PATIENCE` closes it when it ends."""
+        self._is_closed = True
+        if self._lock.acquire(timeout=PATIENCE):
+            self._end_reading()
+
+    def _end_reading(self) -> None:
+        if self._is_closed and self._store is not None:
+            self._store.close()
             self._store = None
-        finally:
-            if is_locked:
-                self._lock.release()
+        self._lock.release()
 
     def _open_workspace(self) -> closing[Workspace]:
         return closing(Workspace(self.settings, "metadata", self._clock(), ignore_event, only_looks=True))
@@ -209,7 +212,7 @@ class CatalogReader:
             except BaseException as error:
                 ended.append(error)
             finally:
-                self._lock.release()
+                self._end_reading()
 
         thread = threading.Thread(target=make, name="first catalog", daemon=True)
         thread.start()
@@ -230,7 +233,7 @@ class CatalogReader:
             self._known.pop(reading, None)  # who reads next meets it too
             log.exception("the catalog could not be made")
         finally:
-            self._lock.release()
+            self._end_reading()
 
     def _read_again(self, reading: _Reading) -> CatalogSnapshot:
         looked, outline = time.monotonic(), reading._replace(with_queries=False)

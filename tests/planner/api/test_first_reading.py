@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from mergeplan.planner.api import catalog_reader
 from mergeplan.planner.api.catalog_reader import CatalogReader, CatalogSnapshot
 from mergeplan.planner.api.first_reading import Progress, StillReading
 from mergeplan.planner.catalog import build
 from mergeplan.planner.session.settings import SessionSettings
+from mergeplan.planner.state.store import StateStore
 from tests.planner.session.conftest import refuse_engine
 from tests.planner.shop import write_shop
 from tests.planner.ui.conftest import Open, browse
@@ -100,6 +102,22 @@ def test_many_who_ask_at_once_start_one_reading(tmp_path: Path, hold: threading.
     hold.set()
     assert len(reader.read(patience=60).models) == 5
     reader.close()
+
+
+def test_a_reading_that_outlives_its_reader_closes_the_state(
+    tmp_path: Path, hold: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_shop(tmp_path)
+    reader = CatalogReader(SessionSettings(tmp_path, open_engine=refuse_engine))
+    stores, close = list[StateStore](), StateStore.close
+    monkeypatch.setattr(StateStore, "close", lambda store: (stores.append(store), close(store))[1])
+    monkeypatch.setattr(catalog_reader, "PATIENCE", 0.05)
+    with pytest.raises(StillReading):
+        reader.read(patience=0.05)
+    reader.close()
+    hold.set()
+    with reader._lock:  # it has ended
+        assert stores and reader._store is None
 
 
 def test_the_progress_counts_files_and_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
