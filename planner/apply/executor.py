@@ -77,7 +77,7 @@ def apply(
     check_not_stuck(recover_promotions(store, engine, emit, lease), {plan.environment})
     _check_unmoved(plan, store)
     store.promotions.check_names(plan.old, plan.new)
-    check_unoccupied(plan.views.added, plan.environment, engine, replaces=options.replaces)
+    check_unoccupied(plan.views.added, plan.environment, store, engine, replaces=options.replaces)
     forget_standalone(plan, store, project)  # by the time that tables hold now
     if plan.restatement is not None:
         forget_restated(plan, store, lease, emit)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
+from mergeplan.planner.apply.table_owner import check_owner
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.errors import PlanMoved
@@ -70,12 +71,15 @@ def missing_tables(
     """Return the snapshots, in their order, whose physical table must be created.
 
     Tables that are `taking_over` rows of another table do so again if all their time was forgotten, or if they lack any
-    of these rows. Raise PlanMoved if a table that should hold rows was removed from the catalog: it is forgotten, and a
-    new plan builds it again.
+    of these rows. Raise Refused if another state made one of them. Raise PlanMoved if a table that should hold rows was
+    removed from the catalog: it is forgotten, and a new plan builds it again.
     """
     visible_snapshots = [snapshot for snapshot in snapshots if snapshot.kind.has_view]
-    recorded_tables = {name: table for name, table in store.tables.all().items() if not table.garbage and table.columns}
+    every_table = store.tables.all()
+    recorded_tables = {name: table for name, table in every_table.items() if not table.garbage and table.columns}
     object_names = list_objects((snapshot.table for snapshot in visible_snapshots), engine)
+    new_tables = (snapshot.table for snapshot in visible_snapshots if snapshot.table not in every_table)
+    check_owner((table for table in new_tables if table.lower() in object_names), store, engine)
     lost = [s.table for s in visible_snapshots if s.table in recorded_tables and s.table.lower() not in object_names]
     if any(store.intervals.load_timelines(lost).values()):
         store.tables.forget(lost)

@@ -317,6 +317,9 @@ class Catalog(Protocol):
     def standing(self, name: str) -> Standing | None:
         """Return the table or view of a name; None if there is none."""
 
+    def owner(self, name: str) -> str:
+        """Return the ID of the state that made a table or view, '' where there is none, or none is recorded."""
+
     def rename_table(self, old: str, new: str) -> None:
         """Rename a table within its schema; no row is read, but a file system may move its files."""
 

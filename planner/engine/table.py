@@ -7,6 +7,7 @@ from mergeplan.planner.intervals import Interval, partitions
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import quote_column
 
+OWNER = "mergeplan.state"  # the property of a table or view that names the state which made it
 HIDDEN_COLUMN = "mergeplan_period"
 DAY = 86_400  # seconds; longer units are partitioned by the day
 
@@ -100,6 +101,11 @@ class Table:
     listed: bool = False
     sorted_by: tuple[str, ...] = ()  # within each file
     gateway: str = ""  # on whose Spark it is computed; '' for the project's own
+    owner: str = ""  # the ID of the state that makes it
+
+    @property
+    def owner_property(self) -> tuple[tuple[str, str], ...]:
+        return ((OWNER, self.owner),) if self.owner else ()
 
     @property
     def partition_columns(self) -> tuple[PartitionColumn, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 import sqlalchemy as sa
 
@@ -54,6 +55,21 @@ class PhysicalTables(ProjectStore):
 
     def columns(self, names: Collection[str]) -> Mapping[str, tuple[Column, ...]]:
         return {name: table.columns for name, table in self.load(names).items()}
+
+    def owner(self) -> str:
+        """Return the ID of this state, which its tables carry: 16 hexadecimal digits, drawn when first needed."""
+        with self._database.reading() as tx:
+            row = tx.execute(tx.select(t.identity)).one_or_none()
+        if row is None:
+            with self._database.writing() as tx:
+                tx.put(t.identity, [{"id": uuid4().hex[:16]}], update=False)
+                row = tx.execute(tx.select(t.identity)).one()
+        return str(row.id)
+
+    def replace_owner(self, state_id: str) -> None:
+        """Take the ID of another state, which is lost: its tables are those of this state."""
+        with self._database.writing() as tx:
+            tx.put(t.identity, [{"id": state_id}])
 
     def find_unmeasured(self, names: Collection[str]) -> tuple[frozenset[str], datetime]:
         """Return the tables that were written since their size was measured, and the moment of this look (UTC)."""

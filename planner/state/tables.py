@@ -32,6 +32,8 @@ def _project_column() -> sa.Column[str]:
     return sa.Column("project", NAME, primary_key=True)
 
 
+identity = sa.Table("identity", metadata, _project_column(), sa.Column("id", HASH, nullable=False))
+
 # A snapshot's id is the hash of all it holds: a row is never changed, only added or forgotten.
 snapshots = sa.Table(
     "snapshots",

@@ -78,7 +78,8 @@ class Transfers(ProjectStore):
                 raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
             if replace:
                 for table in CARRIED:
-                    tx.execute(tx.delete(table))
+                    if read.get(table.name) or table is not t.identity:
+                        tx.execute(tx.delete(table))
             _check_new(tx, read.get("environments", []))
             present_tables = {row["name"] for row in _read_rows(tx, t.physical_tables)}
             for table in CARRIED:
@@ -111,7 +112,7 @@ def _plain_value(value: object) -> object:
 def _select_environment_rows(
     rows: Mapping[str, list[dict[str, Any]]], names: frozenset[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    selected_rows = dict(rows)
+    selected_rows = {**rows, t.identity.name: []}
     for name, table_rows in rows.items():
         if table_rows and "environment" in table_rows[0]:
             selected_rows[name] = [row for row in table_rows if row["environment"] in names]

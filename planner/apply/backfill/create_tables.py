@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
 from mergeplan.planner.apply.backfill.table_columns import columns_that_go_on, fit_query, table_columns
 from mergeplan.planner.apply.context import ApplyContext
 from mergeplan.planner.apply.events import Emit, Stage, StageSkipped, StageStarted, TableCreated
 from mergeplan.planner.apply.physical_tables import hold_table, missing_tables, physical_table
+from mergeplan.planner.apply.table_owner import check_owner
 from mergeplan.planner.engine.formats.conditions import interval_condition
 from mergeplan.planner.engine.protocol import Engine, ViewText
-from mergeplan.planner.engine.table import Table
+from mergeplan.planner.engine.table import OWNER, Table
 from mergeplan.planner.errors import ProjectError, Refused
 from mergeplan.planner.intervals import Timeline, intersect_intervals
 from mergeplan.planner.model.model import Column
@@ -64,6 +66,10 @@ class Creation:
     changes: Mapping[str, Change]
     untouched: dict[str, int] = field(default_factory=dict)  # table that was created -> the token of the lease for it
 
+    @cached_property
+    def owner(self) -> str:
+        return self.store.tables.owner()
+
     def run(self, snapshots: tuple[Snapshot, ...]) -> None:
         """Create the tables of these snapshots in waves, several at once.
 
@@ -108,10 +114,13 @@ class Creation:
                 ),
             ):
                 if snapshot.kind.is_view:
-                    view = ViewText(name, layout.query(model, None), model.metadata.description, columns)
+                    owner = ((OWNER, self.owner),)
+                    view = ViewText(name, layout.query(model, None), model.metadata.description, columns, owner)
                     self.engine.catalog.swap_view(view)
                 else:
-                    is_new = self.engine.tables.create(physical_table(snapshot, columns))
+                    is_new = self.engine.tables.create(self._own_table(snapshot, columns))
+                    if not is_new and recorded_table is None:
+                        check_owner([name], self.store, self.engine)
                     if is_new and (recorded_table is None or recorded_table.garbage):  # no environment shows it
                         self.untouched[name] = lease.token
                     self._dry_run_merge(snapshot, columns)
@@ -131,7 +140,7 @@ class Creation:
             locate_query_errors(new.model),
         ):
             record = store.tables.get(old.table)
-            table, old_table = physical_table(new, columns), physical_table(old, record.columns if record else ())
+            table, old_table = self._own_table(new, columns), physical_table(old, record.columns if record else ())
             if table.partition_columns != old_table.partition_columns:
                 hint = "Rebuild the table: categorize the change as breaking."
                 message = f"{new.name}: the type of a partition column changed, so its rows cannot stay."
@@ -155,11 +164,14 @@ class Creation:
             hold_table(self.store, self.engine, new.table, self.holder, wait=60) as lease,
             locate_query_errors(new.model),
         ):
-            table = physical_table(new, columns)
+            table = self._own_table(new, columns)
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished
             self.engine.tables.take_over(table, adoption.place, adoption.rows)
             check_same_rows(self.engine, table, adoption)
             self._record_copy(new, columns, adoption.place, adoption.rows, lease)
+
+    def _own_table(self, snapshot: Snapshot, columns: tuple[Column, ...]) -> Table:
+        return replace(physical_table(snapshot, columns), owner=self.owner)
 
     def _record_copy(
         self, new: Snapshot, columns: tuple[Column, ...], old_table: str, rows: Timeline, lease: Lease

@@ -6,10 +6,12 @@ Views that others made are replaced only on request (`promotion.replaces_views`,
 import re
 from collections.abc import Iterable
 
+from mergeplan.planner.apply.table_owner import check_owner
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import Refused
 from mergeplan.planner.naming import PROD, quote_name
 from mergeplan.planner.snapshot.environment import View
+from mergeplan.planner.state.store import StateStore
 
 
 def versions_of(view: View) -> str:
@@ -21,8 +23,13 @@ def versions_of(view: View) -> str:
     return f"{re.escape(prefix)}(?:[^`_]|_(?!_))+`"
 
 
-def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *, replaces: bool) -> None:
-    """Raise Refused if a table, or others' view, has a name that a new view needs; describe only such objects."""
+def check_unoccupied(
+    views: Iterable[View], environment: str, store: StateStore, engine: Engine, *, replaces: bool
+) -> None:
+    """Raise Refused if a table, or others' view, has a name that a new view needs; describe only such objects.
+
+    Others' is also a view of a table that another state made, whatever `replaces` says.
+    """
     occupied = list[View]()
     views_by_schema: dict[str, list[View]] = {}
     for view in views:
@@ -33,12 +40,18 @@ def check_unoccupied(views: Iterable[View], environment: str, engine: Engine, *,
             if view.name.rpartition(".")[2].lower() in object_names:
                 occupied.append(view)
     for view in occupied:
-        _check_one(view, environment, engine, replaces=replaces)
+        _check_one(view, environment, store, engine, replaces=replaces)
 
 
-def _check_one(view: View, environment: str, engine: Engine, *, replaces: bool) -> None:
+def _check_one(view: View, environment: str, store: StateStore, engine: Engine, *, replaces: bool) -> None:
     standing = engine.catalog.standing(view.name)
-    if standing is None or (standing.is_view and (replaces or re.search(versions_of(view), standing.sql))):
+    if standing is None:
+        return
+    if standing.is_view and (version := re.search(versions_of(view), standing.sql)):
+        table = version[0].replace("`", "")
+        check_owner([table] if store.tables.get(table) is None else [], store, engine)
+        return
+    if standing.is_view and replaces:
         return
     occupant = "a view that mergeplan did not make" if standing.is_view else "a table"
     hint = "Rename or drop it."

@@ -1,6 +1,7 @@
 """state export, state import: the whole state of a project as one file."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,7 +21,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.group()
 def state() -> None:
-    """Export what mergeplan remembers, or import it elsewhere.
+    """Export what mergeplan remembers, import it elsewhere, or replace a lost state.
 
     \b
     mergeplan state export -o state.json
@@ -77,6 +78,27 @@ def import_(file: Path, replace: bool, no_confirm: bool, root: Path, gateway: st
                 raise RequestError("Nothing was imported.", hint="Write `--no-confirm` to replace without a question.")
         names = work.store.transfers.load(data, replace=replace)
     _report_transfer(out, names, f"{count_noun(len(names), 'environment')} imported from {file}.")
+    return 0
+
+
+@state.command("takeover")
+@click.argument("lost_state", metavar="ID")
+@output_option
+@workspace
+def takeover(lost_state: str, root: Path, gateway: str | None, output: str) -> int:
+    """Use the tables of a lost state, whose ID the refusal of a plan names.
+
+    Never while that state is in use: each of the two would drop tables of the other.
+
+    \b
+    mergeplan state takeover 1f0a5c77e9b24d36
+    """
+    if not re.fullmatch("[0-9a-f]{16}", lost_state):
+        raise RequestError(f"`{lost_state}` is no ID of a state.", hint="The refusal of a plan names it.")
+    out = output_of(output)
+    with open_workspace(root, gateway, on_event=make_emitter(out)) as work:
+        work.store.tables.replace_owner(lost_state)
+    _report_transfer(out, (), f"The tables of the state {lost_state} are those of this state now.")
     return 0
 
 

@@ -8,7 +8,7 @@ from mergeplan.planner.engine.spark.errors import find_occupied_location, is_spa
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame
 from mergeplan.planner.engine.spark.sessions import Sessions
-from mergeplan.planner.engine.spark.views import comment_clause
+from mergeplan.planner.engine.spark.views import comment_clause, properties_clause
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.naming import quote_column
 
@@ -40,9 +40,8 @@ def _table_definition(table: Table, properties: Iterable[tuple[str, str]], *, co
     by = ", ".join(quote_column(name) for name in partition_names(table))
     partitioned = f" PARTITIONED BY ({by})" if by else ""
     comment = comment_clause(table.comment if comments else "")
-    property_list = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties)
-    property_clause = f" TBLPROPERTIES ({property_list})" if property_list else ""
-    return f"({', '.join(columns)}) USING {table.format}{partitioned}{comment}{property_clause}"
+    clause = properties_clause(dict((*properties, *table.owner_property)))
+    return f"({', '.join(columns)}) USING {table.format}{partitioned}{comment}{clause}"
 
 
 def partition_names(table: Table) -> list[str]:

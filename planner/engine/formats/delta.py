@@ -18,6 +18,7 @@ from mergeplan.planner.engine.protocol import Expiry
 from mergeplan.planner.engine.spark.described import Described
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.type_text import type_text
+from mergeplan.planner.engine.spark.views import properties_clause
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.errors import QueryError
@@ -63,7 +64,8 @@ class Delta(CommittedTables):
             return
         name = quote_name(table.name)
         self._run(f"CREATE SCHEMA IF NOT EXISTS {quote_name(table.name.rpartition('.')[0])}")
-        self._run(f"CREATE TABLE {name} SHALLOW CLONE {quote_name(old)}")
+        owner_clause = properties_clause(dict(table.owner_property))
+        self._run(f"CREATE TABLE {name} SHALLOW CLONE {quote_name(old)}{owner_clause}")
         if new := {column: kind for column, kind in new_types.items() if column not in old_types}:
             for feature in (feature for pattern, feature in FEATURES if any(map(pattern.search, new.values()))):
                 self._run(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.feature.{feature}' = 'supported')")

@@ -16,6 +16,7 @@ from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
 from mergeplan.planner.engine.spark.type_text import type_text
 from mergeplan.planner.engine.spark.views import OURS, creation_statement, listing_ours, properties_clause
+from mergeplan.planner.engine.table import OWNER
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import SESSION_CATALOG, parts_of, quote_column
@@ -42,6 +43,18 @@ class SparkCatalog:
                 )
             follows = description.details.get("Type") == "MANAGED"
             return Standing(name, self._read_columns(name), False, description.files, description.partitions, follows)
+
+    def owner(self, name: str) -> str:
+        with self._sessions.statement():
+            try:
+                return str(self._read_properties(name).get(OWNER, ""))
+            except Exception as error:
+                if condition(error) in NO_OBJECT:
+                    return ""
+                raise
+
+    def _read_properties(self, name: str) -> dict[str, str]:
+        return {row[0]: row[1] for row in self._sessions.run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()}
 
     def _read_columns(self, name: str) -> tuple[Column, ...]:
         fields = self._sessions.run(f"SELECT * FROM {quote_name(name)}").schema.fields
@@ -206,8 +219,7 @@ class SparkCatalog:
         """Set a view's properties, and remove earlier ones of ours; return False if nothing changed."""
         if not properties and OURS not in description.properties:
             return False
-        listed = self._sessions.run(f"SHOW TBLPROPERTIES {quote_name(name)}").collect()
-        present = {row[0]: row[1] for row in listed}
+        present = self._read_properties(name)
         earlier_keys = [key for key in present.get(OURS, "").split(",") if key]
         new_properties = {**properties, **listing_ours(properties)}
         if gone := [key for key in (*earlier_keys, OURS) if key in present and key not in new_properties]:

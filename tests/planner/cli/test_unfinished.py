@@ -39,6 +39,7 @@ FINISH: dict[str, tuple[str, ...]] = {
     "invalidate": ("invalidate", "dev"),
     "janitor": ("janitor",),
     "state import": ("state", "import", "-i", "out.json", "--replace", "--no-confirm"),
+    "state takeover": ("state", "takeover", "0123456789abcdef"),
 }
 TELL: dict[str, tuple[str, ...]] = {
     "plan --explain": ("plan", "--explain", *AT),

@@ -72,6 +72,19 @@ def test_one_environment_comes_with_its_own_tables_only(store: StateStore, other
         store.transfers.export(["qa"])
 
 
+def test_a_whole_document_brings_the_id_of_its_state_and_one_of_an_environment_does_not(
+    store: StateStore, other: StateStore, document: Any
+) -> None:
+    state_id = store.tables.owner()
+    other.transfers.load(store.transfers.export(["dev"]))
+    assert other.tables.owner() != state_id
+
+    other.transfers.load(store.transfers.export(), replace=True)
+    assert other.tables.owner() == state_id
+    other.transfers.load(document, replace=True)  # of a version without IDs
+    assert other.tables.owner() == state_id
+
+
 def test_what_is_known_is_not_overwritten_unless_it_is_to_be_replaced(store: StateStore, document: Any) -> None:
     promote(store, "prod", A2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -55,6 +56,14 @@ def same(engine: SparkEngine, where: str = "", columns: tuple[str, ...] = NAMES)
 
 def diff(engine: SparkEngine) -> TableDiff:
     return compare_tables(engine, ("a", "b"), ("s.one", "s.other"), DiffOptions(), by_files=True)
+
+
+def test_a_table_names_the_state_that_made_it_though_it_takes_over_another(five_days: SparkEngine) -> None:
+    owned = replace(DAILY, name="s.other", owner="0123456789abcdef")
+    five_days.tables.take_over(owned, DAILY.name, (ALL,))
+
+    assert (five_days.catalog.owner("s.other"), five_days.catalog.owner("s.one")) == (owned.owner, "")
+    assert same(five_days) or FORMAT == "iceberg"
 
 
 def test_tables_of_the_same_files_are_said_to_be_so_though_no_file_can_be_read(five_days: SparkEngine) -> None:

@@ -164,6 +164,14 @@ def test_other_options_of_reading_are_other_rows(engine: SparkEngine, options: s
     assert not same(engine, WHOLE.name)
 
 
+def test_a_table_names_the_state_that_made_it(engine: SparkEngine) -> None:
+    take_over(engine, replace(BY_DAY, owner="0123456789abcdef"))
+    engine.catalog.swap_view(ViewText("s.view", "SELECT 1 AS one"))
+
+    owners = [engine.catalog.owner(name) for name in ("s.daily", "s.other", "s.view", "s.gone", "gone.table")]
+    assert owners == ["0123456789abcdef", "0123456789abcdef", "", "", ""]
+
+
 def test_comments_are_no_difference(engine: SparkEngine) -> None:
     other = take_over(engine, BY_DAY)
     engine.catalog.comment_columns(other.name, (Column("name", "string", "who"),))
