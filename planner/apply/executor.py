@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mergeplan.planner.apply.audits.new_audits import ask_new_audits, remember_asked
 from mergeplan.planner.apply.audits.record_results import record_results
@@ -39,6 +39,7 @@ from mergeplan.planner.state.promotions import SwapOptions
 from mergeplan.planner.state.store import StateStore
 
 THREADS = 4  # dry runs, and then creations, at once; more where more models are computed at once
+CLOCK_DRIFT = timedelta(minutes=10)  # that machines have
 WAIT = 60.0  # seconds to wait for the writer of the table
 
 
@@ -107,6 +108,7 @@ def _run_rounds(plan: Plan, context: ApplyContext, options: ApplyOptions) -> Out
     done, compared = Outcome((), Filled(), None), tuple[Comparison, ...]()
     while True:
         stages = build_stages(plan, None if replan is None else compared)
+        _check_time(stages.backfill, context)
         created, new_tables = _run_creation(stages.create, plan, context)
         _record_empty_tables(stages.backfill, context)
         filled = fill_tables(stages.backfill, plan, context, new_tables)
@@ -115,6 +117,21 @@ def _run_rounds(plan: Plan, context: ApplyContext, options: ApplyOptions) -> Out
             return done
         plan = _compare_tables(stages.compare, plan, replan, context)
         compared += stages.compare.comparisons
+
+
+def _check_time(stage: BackfillStage, context: ApplyContext) -> None:
+    """Raise Refused if the execution time, and time that the stage computes, is ahead of the state database's clock.
+
+    Days that have not passed would count as computed, and their rows would never be loaded.
+    """
+    present = context.store.now()
+    timelines = (*(task.missing for task in stage.tasks), *(change.recorded for change in stage.empty))
+    if context.now > present + CLOCK_DRIFT and any(interval.end > present for line in timelines for interval in line):
+        raise Refused(
+            f"The execution time {context.now:%Y-%m-%d %H:%M} UTC is ahead of the state database's clock, "
+            f"{present:%Y-%m-%d %H:%M} UTC: days that have not passed would count as computed.",
+            hint="Name an earlier `--execution-time`, or set the clock of this machine.",
+        )
 
 
 def _run_creation(stage: CreateStage, plan: Plan, context: ApplyContext) -> tuple[tuple[str, ...], dict[str, int]]:

@@ -1,5 +1,7 @@
 """The state store: what is where, what is loaded, who may change it; SQLite or PostgreSQL, one schema for both."""
 
+from datetime import datetime
+
 from mergeplan.planner.cache.store import NO_CACHE, Cache
 from mergeplan.planner.state.contents import KnownContents
 from mergeplan.planner.state.costs import Costs
@@ -55,6 +57,11 @@ class StateStore:
     def mark(self) -> str:
         """Return a text that changes with every environment and the time that a table holds."""
         return f"{self.environments.generation()} {self.intervals.digest()}"
+
+    def now(self) -> datetime:
+        """Return the time of the database's clock (UTC)."""
+        with self.database.reading() as tx:
+            return tx.now()
 
     def close(self) -> None:
         self.database.close()

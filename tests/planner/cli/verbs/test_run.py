@@ -88,6 +88,18 @@ def test_models_restate_themselves_when_their_cron_has_struck_and_once(mergeplan
     assert mergeplan.state.intervals.load_timelines([table])[table]
 
 
+@pytest.mark.parametrize("verb", ["run", "plan"])
+def test_time_that_has_not_come_is_not_computed(mergeplan: CommandLine, verb: str) -> None:
+    table = mergeplan.state.environments.get("prod").snapshots["shop.daily"].table
+    before = mergeplan.state.intervals.load_timelines([table])
+    flags = ("--run", "--auto-apply") if verb == "plan" else ()
+    ran = mergeplan(verb, *flags, "--execution-time", "2099-01-06")
+
+    assert ran.code == 4
+    assert "The execution time 2099-01-06 00:00 UTC is ahead of the state database's clock" in ran.err
+    assert mergeplan.state.intervals.load_timelines([table]) == before
+
+
 def test_a_second_run_at_the_same_time_does_nothing_and_says_so(mergeplan: CommandLine) -> None:
     with mergeplan.state.leases.hold("prod", "run of prod"):
         ran, as_text = run_at(mergeplan, "2026-01-09"), mergeplan("run")
