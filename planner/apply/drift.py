@@ -15,6 +15,7 @@ from enum import StrEnum
 from mergeplan.planner.apply.physical_tables import list_objects
 from mergeplan.planner.apply.promotion.own_views import versions_of
 from mergeplan.planner.engine.protocol import Engine, ViewText
+from mergeplan.planner.errors import Refused
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.model.table_format import FORMATS, TABLE_FORMATS
 from mergeplan.planner.naming import quote_name
@@ -123,6 +124,20 @@ def find_drift(
         present = (view for _, view in sorted(views.items()) if view not in missing)
         kinds += [(view, kind) for view in present if (kind := _drift_of(view, engine))]
     return (*tables, *(Drift(environment.name, view.model, view.name, kind) for view, kind in kinds))
+
+
+def check_catalog(environment: Environment, engine: Engine) -> None:
+    """Raise Refused if the catalog has no table of the environment: it is another one, or permissions hide them.
+
+    What was computed there would count as computed in the environment's own.
+    """
+    tables = sorted(snapshot.table for snapshot in environment.snapshots.values() if snapshot.kind.is_stored)
+    if not tables or engine.catalog.owner(tables[0]) is not None:
+        return
+    if not list_objects(tables, engine) & {*map(str.lower, tables)}:
+        hint = "Use the gateway, the catalog and the user with which they were built. If they were dropped, run "
+        hint += f"`mergeplan run {environment.name} --refresh`: it computes them again."
+        raise Refused(f"No table of `{environment.name}` is in this catalog.", hint=hint)
 
 
 def find_emptied(

@@ -317,8 +317,8 @@ class Catalog(Protocol):
     def standing(self, name: str) -> Standing | None:
         """Return the table or view of a name; None if there is none."""
 
-    def owner(self, name: str) -> str:
-        """Return the ID of the state that made a table or view, '' where there is none, or none is recorded."""
+    def owner(self, name: str) -> str | None:
+        """Return the ID of the state that made a table or view, '' where none is recorded; None if there is none."""
 
     def rename_table(self, old: str, new: str) -> None:
         """Rename a table within its schema; no row is read, but a file system may move its files."""

@@ -44,13 +44,13 @@ class SparkCatalog:
             follows = description.details.get("Type") == "MANAGED"
             return Standing(name, self._read_columns(name), False, description.files, description.partitions, follows)
 
-    def owner(self, name: str) -> str:
+    def owner(self, name: str) -> str | None:
         with self._sessions.statement():
             try:
-                return str(self._read_properties(name).get(OWNER, ""))
+                return self._read_properties(name).get(OWNER, "")
             except Exception as error:
                 if condition(error) in NO_OBJECT:
-                    return ""
+                    return None
                 raise
 
     def _read_properties(self, name: str) -> dict[str, str]:

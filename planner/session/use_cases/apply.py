@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from mergeplan.planner.apply.backfill.layout import Layout, locate_query_errors
+from mergeplan.planner.apply.drift import check_catalog
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import ProjectError, ProjectErrors, QueryError
@@ -46,6 +47,7 @@ def apply_plan(work: Workspace, plan: Plan, options: PlanOptions, note: str = ""
     with work.lease(plan.environment, f"plan {plan.id}") as lease:
         plan = confirm_plan(work, plan, options, lease)
         checked = plan if options.restate else replace(make_checked_plan(work, options, work.models), id=plan.id)
+        check_catalog(checked.old, work.engine)
         check_sources(work, checked)
         outcome = execute_plan(
             work, checked, lease, Record(options.who, note), complete=not options.skip_backfill,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from mergeplan.planner.apply.backfill.auto_restatement import restate_due
 from mergeplan.planner.apply.backfill.clear_intervals import forget_overtaken
 from mergeplan.planner.apply.backfill.layout import Layout
-from mergeplan.planner.apply.drift import find_drift, forget_lost_tables, mend_views
+from mergeplan.planner.apply.drift import check_catalog, find_drift, forget_lost_tables, mend_views
 from mergeplan.planner.apply.events import ModelLate
 from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.errors import LeaseHeld, ProjectError, RequestError
@@ -79,6 +79,8 @@ def _run_due_models(work: Workspace, options: RunOptions, window: Window, lease:
         if due.is_empty:  # nor is anything, where signals hold time back: no Spark is started for it
             work.on_event(Due(due, {}))
             return RunResult(due)
+    if not options.refresh:
+        check_catalog(environment, work.engine)
     drift = find_drift(environment, prod, work.engine)
     for difference in drift:
         work.on_event(

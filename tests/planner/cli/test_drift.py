@@ -217,6 +217,22 @@ def test_a_plan_over_a_table_that_is_gone_says_so_before_it_computes(shop: Shop,
     assert "Run `mergeplan run prod --refresh` first" in " ".join(ran.err.split())
 
 
+@pytest.mark.parametrize("verb", [("run",), ("plan", "--restate-model", "shop.items", "--auto-apply")])
+def test_nothing_is_computed_or_forgotten_in_a_catalog_without_any_table_of_the_environment(
+    shop: Shop, engine: SparkEngine, verb: tuple[str, ...]
+) -> None:
+    mergeplan = shop(**MODELS)
+    tables = promote_all(mergeplan).values()
+    held = mergeplan.state.intervals.load_timelines(tables)
+    engine.fetch("DROP SCHEMA mergeplan__shop CASCADE")  # as another catalog, or one without permissions, looks
+    ran = mergeplan(*verb, "--execution-time", "2026-01-09")
+
+    assert (ran.code, "No table of `prod` is in this catalog." in ran.err) == (4, True)
+    assert mergeplan.state.intervals.load_timelines(tables) == held
+    assert engine.catalog.objects("mergeplan__shop") == frozenset()
+    assert mergeplan("run", "--refresh", "--execution-time", "2026-01-09").code == 0
+
+
 def test_a_plan_and_a_run_with_nothing_to_do_start_no_spark_and_one_with_something_due_looks(
     shop: Shop, engine: SparkEngine
 ) -> None:
