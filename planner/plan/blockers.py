@@ -14,6 +14,7 @@ from mergeplan.planner.plan.change import Blocker, Category, Change, ChangeKind,
 from mergeplan.planner.plan.schedule import Loaded, Window, contiguous_end, whole_start
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.snapshot.snapshot import Snapshot
+from mergeplan.planner.wording import count_noun
 
 
 def find_column_problem(
@@ -33,6 +34,15 @@ def find_column_problem(
     hint = did_you_mean(column, known_columns, most=12) or "Name a column that is there."
     message = f"`{model.name}` reads the column `{column}`, which is not in {parents}."
     return ProjectError(message, place=place, hint=hint)
+
+
+def find_emptied_project(graph: Graph, base: Mapping[str, Snapshot]) -> tuple[Blocker, ...]:
+    """Return a blocker for a project without models, such as a checkout that lacks a folder, beside those of prod."""
+    count = sum(snapshot.kind.has_view for snapshot in base.values())
+    if not count or any(model.kind.has_view for model in graph.models.values()):
+        return ()
+    message = f"The project has no models: all {count_noun(count, 'model')} of `prod` would be removed."
+    return (Blocker(f"{message} Check that `models` is there; to empty prod on purpose, leave one model."),)
 
 
 def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:

@@ -20,6 +20,7 @@ from mergeplan.planner.plan import schedule
 from mergeplan.planner.plan.adoption import as_adopted
 from mergeplan.planner.plan.backfill_scope import apply_empty_backfill, find_emptied, find_gaps, mark_lost_time, only
 from mergeplan.planner.plan.blockers import (
+    find_emptied_project,
     find_lost_hours,
     find_missed_lookback,
     find_shortened_tables,
@@ -157,7 +158,7 @@ def build_plan(
     changes = schedule.schedule_changes(graph, snapshots, decided.changes, table_state, request.window)
     changes = mark_lost_time(changes, graph, table_state, request.window)
     # Checked before previews replace the tables that prod gets, and before the request removes any time.
-    lost = (*find_unwritable_names(changes), *history_lost(changes))
+    lost = (*find_unwritable_names(changes), *history_lost(changes), *find_emptied_project(graph, base.snapshots))
     if target.name == PROD:
         lost += tuple(find_shortened_tables(graph, snapshots, changes, table_state, request.window))
     else:
