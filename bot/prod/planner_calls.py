@@ -57,22 +57,34 @@ class ProdPlanner:
     def apply(self, commit: str, number: int, more: tuple[str, ...] = (), on_line: OnLine = lambda line: None) -> Ended:
         """Plan and apply a commit's tree, for a pull request or (0) a push; /unlock stops it."""
         note = ("--note", f"#{number}" if number else commit[:12])
-        arguments = ("plan", PROD, "--auto-apply", *self._overrides_from(number), *more, *note)
+        arguments = ("plan", PROD, "--auto-apply", *self._add_categories(commit, number, more), *note)
         return self._call_planner(commit, arguments, on_line, number=number)
 
-    def _overrides_from(self, number: int) -> tuple[str, ...]:
-        """Return the option for the categories of a pull request, and of merges that prod lacks and gets with it."""
+    def _add_categories(self, commit: str, number: int, options: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the options with the categories of a pull request, and of merges that prod lacks and gets with it.
+
+        A branch that asks for forward-only plans does so for what its own plan edits, and the commit's tree still does.
+        """
         pulls, project = self.context.inbox.pulls, self.job.repository
-        lacking = (pull for pull in pulls.filter_by_state(project, PullState.UNPROMOTED) if not pull.restates)
-        names = [pull.environment.name for pull in (pulls.get(project, number), *lacking) if pull.environment.name]
-        return ("--overrides-from", ",".join(dict.fromkeys(names))) if names else ()
+        lacking = [pull for pull in pulls.filter_by_state(project, PullState.UNPROMOTED) if not pull.restates]
+        records = [pulls.get(project, number), *lacking]
+        if len({pull.source.forward_only for pull in records}) > 1:
+            merged = _list_edited_models(self._call_planner(commit, ("plan", PROD), look=False).outcome)
+            keeps_rows: dict[str, bool] = {}  # the tree of a later pull request has the edits of an earlier one, too
+            for pull in (*lacking, records[0]):
+                edited = _list_edited_models(pull.outcome) & merged if pull.outcome else ()
+                keeps_rows = dict.fromkeys(edited, pull.source.forward_only) | keeps_rows
+            options = tuple(option for option in options if option != "--forward-only")
+            options += tuple(f"--categorize={name}=forward-only" for name in sorted(keeps_rows) if keeps_rows[name])
+        names = dict.fromkeys(pull.environment.name for pull in records if pull.environment.name)
+        return (*(("--overrides-from", ",".join(names)) if names else ()), *options)
 
     def _unlock_reason(self, number: int) -> str:
         record = self.context.inbox.pulls.get(self.job.repository, number) if number else None
         return f"{record.promotion.unlock_by} stopped it." if record and record.promotion.unlock_by else ""
 
     def preview(self, step: Step, more: tuple[str, ...] = ()) -> Ended:
-        arguments = ("plan", PROD, *self._overrides_from(step.number), *more)
+        arguments = ("plan", PROD, *self._add_categories(step.commit, step.number, more))
         return self._call_planner(step.commit, arguments, look=False)
 
     def roll_back(self, commit: str, revision: int, who: str, number: int) -> Ended:
@@ -116,6 +128,11 @@ class ProdPlanner:
                 rows = listed.outcome.environments or ()
                 row = next((environment for environment in rows if environment.name == PROD), None)
         return Ended(finished, finished.outcome, row)
+
+
+def _list_edited_models(outcome: PlannerOutcome) -> frozenset[str]:
+    models = outcome.plan.models if outcome.plan else ()
+    return frozenset(model.name for model in models if model.change == "direct")
 
 
 def _prod_row(outcome: PlannerOutcome) -> EnvironmentRow | None:

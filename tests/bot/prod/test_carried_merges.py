@@ -17,9 +17,10 @@ from tests.bot.pulls.test_reviews import bench_with_rules, open_pull, review
 Make = Callable[..., Bench]
 
 
-def fail_merge(bench: Bench, command: str = "/categorize breaking") -> int:
+def fail_merge(bench: Bench, command: str = "/categorize breaking", branch: str = "change") -> int:
     """A pull request with a command, merged while Spark refuses what prod would need."""
-    number = open_pull(bench)
+    number = bench.open(COLUMN, branch)
+    bench.idle()
     bench.say(number, command, author="ann")
     bench.knobs(fail="prod")
     bench.github.merge(SHOP, number, author="ann")
@@ -80,6 +81,22 @@ def test_a_failed_merge_that_comes_with_a_later_one_keeps_its_categories(bench: 
         PullState.PROMOTED,
         f"Prod shows it together with #{other}.",
     )
+
+
+@pytest.mark.parametrize("failed", ["change", "change-forward-only"])
+def test_a_forward_only_branch_keeps_the_rows_of_its_own_models_alone(bench: Bench, failed: str) -> None:
+    """Of the merge that failed and the one with which it comes, one is forward-only."""
+    later = {"change": "more-forward-only", "change-forward-only": "more"}[failed]
+    number = fail_merge(bench, "/categorize forward-only", failed)
+    other = merge_pull(bench, MORE, later)
+    arguments = prod_arguments(bench)
+
+    assert [bench.record(pull).source.forward_only for pull in (number, other)] == [
+        failed != "change",
+        failed == "change",
+    ]
+    assert "--forward-only" not in arguments
+    assert ("--categorize=shop.orders=forward-only" in arguments) == (failed != "change")
 
 
 def test_a_rollback_takes_back_what_came_with_the_merge(bench: Bench) -> None:
