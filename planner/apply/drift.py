@@ -131,10 +131,12 @@ def check_catalog(environment: Environment, engine: Engine) -> None:
 
     What was computed there would count as computed in the environment's own.
     """
-    tables = sorted(snapshot.table for snapshot in environment.snapshots.values() if snapshot.kind.is_stored)
-    if not tables or engine.catalog.owner(tables[0]) is not None:
+    tables = (snapshot.table.lower() for snapshot in environment.snapshots.values() if snapshot.kind.is_stored)
+    first = next(tables, "")  # mostly it is there, and the others are not looked at
+    if not first or engine.catalog.owner(first) is not None:
         return
-    if not list_objects(tables, engine) & {*map(str.lower, tables)}:
+    names = {first, *tables}
+    if not list_objects(names, engine) & names:
         hint = "Use the gateway, the catalog and the user with which they were built. If they were dropped, run "
         hint += f"`mergeplan run {environment.name} --refresh`: it computes them again."
         raise Refused(f"No table of `{environment.name}` is in this catalog.", hint=hint)

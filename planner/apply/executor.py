@@ -39,7 +39,7 @@ from mergeplan.planner.state.promotions import SwapOptions
 from mergeplan.planner.state.store import StateStore
 
 THREADS = 4  # dry runs, and then creations, at once; more where more models are computed at once
-CLOCK_DRIFT = timedelta(minutes=10)  # that machines have
+CLOCK_DRIFT = timedelta(minutes=10)  # between the clocks of two machines
 WAIT = 60.0  # seconds to wait for the writer of the table
 
 

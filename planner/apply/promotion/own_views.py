@@ -28,7 +28,7 @@ def check_unoccupied(
 ) -> None:
     """Raise Refused if a table, or others' view, has a name that a new view needs; describe only such objects.
 
-    Others' is also a view of a table that another state made, whatever `replaces` says.
+    A view of a table that another state made counts as others', whatever `replaces` says.
     """
     occupied = list[View]()
     views_by_schema: dict[str, list[View]] = {}
