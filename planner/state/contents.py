@@ -21,7 +21,6 @@ from mergeplan.planner.state.transaction import ProjectStore, Transaction, split
 # In place of the key of a column set:
 _MARK = "mark"  # a random word for what the table holds now: a write takes it away, and the next one is another
 _INPUTS = "inputs"  # a digest of the query and of the marks of all that it read when it filled the table
-OF_THIS_MOMENT = (_MARK, _INPUTS)
 _PASSED = "pass:"  # and a digest of what an audit asks: a digest of what its pass rests on
 
 
@@ -31,10 +30,11 @@ class KnownContents(ProjectStore):
     def load(self, tables: Collection[str]) -> Mapping[str, Contents]:
         """Table -> what is known of it, for the given tables; nothing for one that was not looked at."""
         contents_by_table: dict[str, dict[str, dict[str, Content]]] = {name: {} for name in tables}
+        is_set = t.contents.c.columns.notin_((_MARK, _INPUTS)), t.contents.c.columns.not_like(f"{_PASSED}%")
         with self._database.reading() as tx:
             for chunk in split_chunks(sorted(contents_by_table)):
                 statement = tx.select(t.contents).where(t.contents.c.table_name.in_(chunk))
-                for row in tx.execute(statement.where(*is_lasting())):
+                for row in tx.execute(statement.where(*is_set)):
                     periods = contents_by_table[row.table_name].setdefault(row.columns, {})
                     periods[row.period] = Content(row.rows, row.hash)
         return {name: Contents(column_contents) for name, column_contents in contents_by_table.items()}
@@ -117,12 +117,6 @@ class KnownContents(ProjectStore):
         with self._database.writing() as tx:
             check_lease(tx, lease)
             drop_contents(tx, table, interval)
-
-
-def is_lasting() -> tuple[sa.ColumnElement[bool], ...]:
-    """Return the conditions of the rows that are true in another database, too."""
-    columns = t.contents.c.columns
-    return columns.notin_(OF_THIS_MOMENT), columns.not_like(f"{_PASSED}%")
 
 
 def drop_contents(tx: Transaction, table: str, interval: Interval | None = None) -> None:

@@ -12,14 +12,14 @@ from mergeplan.planner.model.graph import reach_names
 from mergeplan.planner.naming import DEFAULT
 from mergeplan.planner.serial import Json
 from mergeplan.planner.state import tables as t
-from mergeplan.planner.state.contents import is_lasting
 from mergeplan.planner.state.database import list_revisions
 from mergeplan.planner.state.maps import ids_in
 from mergeplan.planner.state.transaction import ProjectStore, Transaction
 
 FORMAT = 1
-AT_WORK = frozenset({t.leases.name, t.operations.name})  # no history
-CARRIED = tuple(table for table in t.metadata.sorted_tables if table.name not in AT_WORK)
+# No history; and what tables hold, since whoever reads a document later cannot know what was written meanwhile.
+OF_THE_MOMENT = frozenset({t.leases.name, t.operations.name, t.contents.name})
+CARRIED = tuple(table for table in t.metadata.sorted_tables if table.name not in OF_THE_MOMENT)
 
 
 class StateDocument(BaseModel):
@@ -69,6 +69,7 @@ class Transfers(ProjectStore):
         read = {
             name: [_parse_row(tables_by_name[name], row, n) for n, row in enumerate(rows, 1)]
             for name, rows in document.items()
+            if name in tables_by_name
         }
         with self._database.writing() as tx:
             statement = tx.select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > tx.now())
@@ -77,7 +78,7 @@ class Transfers(ProjectStore):
                 message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
                 raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
             if replace:
-                for table in CARRIED:
+                for table in (*CARRIED, t.contents):
                     if read.get(table.name) or table is not t.identity:
                         tx.execute(tx.delete(table))
             _check_new(tx, read.get("environments", []))
@@ -90,10 +91,7 @@ class Transfers(ProjectStore):
 
 
 def _read_rows(tx: Transaction, table: sa.Table) -> list[dict[str, Any]]:
-    statement = tx.select(table)
-    if table is t.contents:  # whoever reads the document later cannot know what was written since
-        statement = statement.where(*is_lasting())
-    rows = (row._mapping for row in tx.execute(statement.order_by(*table.primary_key.columns)))
+    rows = (row._mapping for row in tx.execute(tx.select(table).order_by(*table.primary_key.columns)))
     return [{key: _plain_value(value) for key, value in row.items() if key != "project"} for row in rows]
 
 
@@ -152,7 +150,7 @@ def _validate_document(data: Json) -> dict[str, list[dict[str, Any]]]:
     if document.revision not in list_revisions("mergeplan.planner.state"):
         message = f"The document is of a newer version ({document.revision}) than this mergeplan."
         raise RequestError(message, hint="Install the newer mergeplan.")
-    names = {table.name for table in CARRIED}
+    names = {t.contents.name, *(table.name for table in CARRIED)}  # earlier versions wrote contents
     if unknown := sorted(document.tables.keys() - names):
         raise RequestError(f"This is no state that was exported: nothing is called `{unknown[0]}`.")
     return document.tables

@@ -247,14 +247,3 @@ def test_what_a_table_was_made_from_is_known_until_it_is_written(store: StateSto
     assert store.contents.load_inputs("s.t") == ("" if written else "a" * 32)
     assert store.intervals.load_timelines(["s.t"])["s.t"] == (days(1, 2),)
     assert ("2026-01-01" in periods(store)) is not written
-
-
-def test_an_exported_state_says_nothing_of_what_tables_were_made_from(store: StateStore) -> None:
-    record(store)
-    store.contents.mark_tables(["s.t"])
-    with hold(store) as lease:
-        store.contents.record_inputs("s.t", "a" * 32, lease=lease)
-
-    tables = store.transfers.export()["tables"]
-
-    assert {row["columns"] for row in tables["contents"]} == {columns_key(columns) for columns in FOUND}

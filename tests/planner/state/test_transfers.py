@@ -13,6 +13,7 @@ import pytest
 from mergeplan.planner.errors import LeaseHeld, Refused, RequestError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import Naming, Suffix
+from mergeplan.planner.snapshot.content_hash import WHOLE, Content, Contents
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.environments import Cause
 from mergeplan.planner.state.store import StateStore
@@ -83,6 +84,21 @@ def test_a_whole_document_brings_the_id_of_its_state_and_one_of_an_environment_d
     assert other.tables.owner() == state_id
     other.transfers.load(document, replace=True)  # of a version without IDs
     assert other.tables.owner() == state_id
+
+
+def test_a_document_neither_brings_nor_leaves_what_is_known_of_rows(store: StateStore, document: Any) -> None:
+    """The tables may have been written since it was made."""
+    with store.leases.hold(f"table:{A1.table}", "ann") as lease:
+        store.contents.record(A1.table, {("id",): {WHOLE: Content(7, "e" * 32)}}, lease=lease)
+        store.contents.record_inputs(A1.table, "a" * 32, lease=lease)
+    exported = store.transfers.export()
+    contents = [{"table_name": A1.table, "columns": "x", "period": "", "start_at": None, "rows": 1, "hash": "e" * 32}]
+    document["tables"]["contents"] = contents  # as an earlier version wrote it
+    store.transfers.load(document, replace=True)
+
+    assert "contents" not in exported["tables"]
+    assert store.contents.load_inputs(A1.table) == ""
+    assert store.contents.load([A1.table]) == {A1.table: Contents()}
 
 
 def test_what_is_known_is_not_overwritten_unless_it_is_to_be_replaced(store: StateStore, document: Any) -> None:
