@@ -37,7 +37,7 @@ def sweep_tables(
 
     Needed is what an environment shows, what its history showed less than `retention` ago, what a plan of the last day
     or an unfinished promotion refers to, and what a needed physical view reads. With `orphans` the history and the
-    plans of dropped environments do not count.
+    plans of dropped environments do not count, and the history of all others does, however old it is.
     """
     dropped: list[str] = []
     for _ in range(ROUNDS):  # repeated if an environment changes during the sweep
@@ -165,7 +165,7 @@ class _Past:
             for row in rows:
                 if row.action is HistoryAction.UNDONE:
                     continue
-                if replaced is None or replaced > now - retention:
+                if orphans or replaced is None or replaced > now - retention:
                     live_rows.append(row)
                 replaced = row.at
         return live_rows

@@ -107,6 +107,15 @@ def test_the_retention_can_be_chosen(store: StateStore, quiet: Engine) -> None:
     assert sweep_tables(store, quiet, now() + 3 * DAY, 2 * DAY, emit=ignore_event) == (A1.table,)
 
 
+def test_a_sweep_of_orphans_leaves_what_prod_showed_long_ago(store: StateStore, quiet: Engine) -> None:
+    """How long that is kept is a setting of the janitor."""
+    promote_to(store, quiet, "prod", A1)
+    promote_to(store, quiet, "prod", A2)
+
+    assert sweep_tables(store, quiet, now() + 20 * DAY, orphans=True, emit=ignore_event) == ()
+    assert sweep_tables(store, quiet, now() + 20 * DAY, emit=ignore_event) == (A1.table,)
+
+
 def test_a_table_that_was_never_shown_is_kept_for_a_day(store: StateStore, quiet: Engine) -> None:
     store.tables.register(A1.table, ID)
 
