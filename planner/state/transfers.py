@@ -17,8 +17,8 @@ from mergeplan.planner.state.maps import ids_in
 from mergeplan.planner.state.transaction import ProjectStore, Transaction
 
 FORMAT = 1
-# No history; and what tables hold, since whoever reads a document later cannot know what was written meanwhile.
-OF_THE_MOMENT = frozenset({t.leases.name, t.operations.name, t.contents.name})
+# No history; and what is true of rows, since whoever reads a document later cannot know what was written meanwhile.
+OF_THE_MOMENT = frozenset({t.leases.name, t.operations.name, t.contents.name, t.passed_audits.name})
 CARRIED = tuple(table for table in t.metadata.sorted_tables if table.name not in OF_THE_MOMENT)
 
 
@@ -78,8 +78,8 @@ class Transfers(ProjectStore):
                 message = f"`{row.name}` is being changed by {row.holder} since {row.since:%Y-%m-%d %H:%M:%S} UTC."
                 raise LeaseHeld(message, hint="Wait for it to end, or cancel it.")
             if replace:
-                for table in (*CARRIED, t.contents):
-                    if read.get(table.name) or table is not t.identity:
+                for table in t.metadata.sorted_tables:
+                    if table is not t.leases and (read.get(table.name) or table is not t.identity):
                         tx.execute(tx.delete(table))
             _check_new(tx, read.get("environments", []))
             present_tables = {row["name"] for row in _read_rows(tx, t.physical_tables)}
@@ -150,7 +150,7 @@ def _validate_document(data: Json) -> dict[str, list[dict[str, Any]]]:
     if document.revision not in list_revisions("mergeplan.planner.state"):
         message = f"The document is of a newer version ({document.revision}) than this mergeplan."
         raise RequestError(message, hint="Install the newer mergeplan.")
-    names = {t.contents.name, *(table.name for table in CARRIED)}  # earlier versions wrote contents
+    names = {table.name for table in (*CARRIED, t.contents, t.passed_audits)}  # earlier versions wrote the last two
     if unknown := sorted(document.tables.keys() - names):
         raise RequestError(f"This is no state that was exported: nothing is called `{unknown[0]}`.")
     return document.tables

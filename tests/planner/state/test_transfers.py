@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from mergeplan.planner.engine.protocol import Operation
 from mergeplan.planner.errors import LeaseHeld, Refused, RequestError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import Naming, Suffix
 from mergeplan.planner.snapshot.content_hash import WHOLE, Content, Contents
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.environments import Cause
+from mergeplan.planner.state.operations import RunningWrite
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days, environment, snapshot
 
@@ -91,14 +93,26 @@ def test_a_document_neither_brings_nor_leaves_what_is_known_of_rows(store: State
     with store.leases.hold(f"table:{A1.table}", "ann") as lease:
         store.contents.record(A1.table, {("id",): {WHOLE: Content(7, "e" * 32)}}, lease=lease)
         store.contents.record_inputs(A1.table, "a" * 32, lease=lease)
+    store.passed_audits.record(A1.table, "f" * 64)
     exported = store.transfers.export()
     contents = [{"table_name": A1.table, "columns": "x", "period": "", "start_at": None, "rows": 1, "hash": "e" * 32}]
-    document["tables"]["contents"] = contents  # as an earlier version wrote it
+    # As an earlier version wrote them:
+    document["tables"] |= {"contents": contents, "passed_audits": [{"table_name": A1.table, "audit": "f" * 64}]}
     store.transfers.load(document, replace=True)
 
-    assert "contents" not in exported["tables"]
+    assert not {"contents", "passed_audits"} & exported["tables"].keys()
+    assert not store.passed_audits.names_for(A1.table)
     assert store.contents.load_inputs(A1.table) == ""
     assert store.contents.load([A1.table]) == {A1.table: Contents()}
+
+
+def test_a_state_that_is_replaced_forgets_writes_that_a_server_goes_on_with(store: StateStore, document: Any) -> None:
+    write = RunningWrite(Operation("sc://spark", "session", uuid.uuid4().hex), days(1, 2).start, "a" * 32, 1)
+    with store.leases.hold(f"table:{A1.table}", "ann") as lease:
+        store.running_writes.begin(A1.table, write, lease=lease)
+    store.transfers.load(document, replace=True)
+
+    assert store.running_writes.list_unfinished(A1.table) == ()
 
 
 def test_what_is_known_is_not_overwritten_unless_it_is_to_be_replaced(store: StateStore, document: Any) -> None:
