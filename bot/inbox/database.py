@@ -15,8 +15,8 @@ class _Undone(Exception):
 
 
 class InboxDatabase:
-    def __init__(self, url: str) -> None:
-        self._engine = open_upgraded(url, "mergeplan.bot.inbox")
+    def __init__(self, url: str, *, migrates: bool = False) -> None:
+        self._engine = open_upgraded(url, "mergeplan.bot.inbox", migrates=migrates)
 
     def close(self) -> None:
         self._engine.dispose()

@@ -54,8 +54,9 @@ class Inbox:
         settle_seconds: float = 2.0,
         lease_seconds: float = LEASE_SECONDS,
         folders: Sequence[str] = (ROOT,),
+        migrates: bool = False,
     ) -> None:
-        self.database = InboxDatabase(url)
+        self.database = InboxDatabase(url, migrates=migrates)
         self.queue = Queue(self.database, settle_seconds=settle_seconds, lease_seconds=lease_seconds)
         self.repositories = Repositories(self.database)
         self.deliveries = Deliveries(self.database, self.queue, self.repositories, folders)

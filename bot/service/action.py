@@ -38,7 +38,9 @@ def run_action(environ: Mapping[str, str]) -> int:
         log.info("event_ignored", why=event.why)
         return 2 if isinstance(event, InvalidDelivery) else 0
     log.info("isolation", code_of_projects=isolation_words(settings), spark=confinement_words(settings))
-    context = build_context(settings)
+    ref = environ.get("GITHUB_REF", "")  # a pull request and a merge queue may run a version that nobody approved
+    on_branch = ref.startswith("refs/heads/") and not ref.startswith("refs/heads/gh-readonly-queue/")
+    context = build_context(settings, migrates=on_branch)
     try:
         worker = Worker(context)
         worker.recover()

@@ -27,18 +27,26 @@ from mergeplan.planner.errors import RequestError
 from mergeplan.planner.isolation.mode import REQUIRED
 from mergeplan.planner.isolation.processes import this_process
 from mergeplan.planner.isolation.system import hide_process
+from mergeplan.planner.state.database import open_upgraded
 
 log = structlog.get_logger(__name__)
 
 
-def build_context(settings: Settings) -> BotContext:
-    """Return the tools of this process; open and upgrade the database, but do not call GitHub yet.
+def build_context(settings: Settings, *, migrates: bool = True) -> BotContext:
+    """Return the tools of this process; open and upgrade the databases, but do not call GitHub yet.
 
     Raise RequestError if the configured folders would give one project the prod of another.
     """
     settings.home.mkdir(parents=True, exist_ok=True)
-    inbox = Inbox(settings.database_url, settle_seconds=settings.settle_seconds, folders=settings.project_folders)
+    inbox = Inbox(
+        settings.database_url,
+        settle_seconds=settings.settle_seconds,
+        folders=settings.project_folders,
+        migrates=migrates,
+    )
     try:
+        if migrates and (url := settings.state_url.get_secret_value()):
+            open_upgraded(url, "mergeplan.planner.state", migrates=True).dispose()
         keep_their_prods(
             {record.repository: record.folder for record in inbox.prods.list_promoted()}, settings.project_folders
         )

@@ -50,6 +50,7 @@ class Workspace:
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     on_event: Emit = ignore_event
     only_looks: bool = False  # it reports what a crash left half promoted, and leaves it so
+    migrates: bool = False  # a shared state of an earlier version
     about: frozenset[str] = frozenset()  # the environments on which what is done rests
     recovered: tuple[PromotionRecovered, ...] = ()  # what a crash had left half promoted, and is finished now
     began_at: datetime = field(default_factory=lambda: datetime.now(UTC))  # by the clock on the wall
@@ -144,7 +145,7 @@ class Workspace:
             from mergeplan.planner.state.store import StateStore
 
             name = self.settings.state_project or self.project.config.project
-            self._store = StateStore(self._state_url(), name, Cache(self.settings.cache))
+            self._store = StateStore(self._state_url(), name, Cache(self.settings.cache), migrates=self.migrates)
         if not self._settled:
             self._settled = True  # whoever finishes a promotion asks for the store, too
             try:
@@ -333,7 +334,8 @@ class Workspace:
             return {}
         from mergeplan.planner.state.store import StateStore
 
-        store = self._store or StateStore(url, self.settings.state_project or config.project)
+        name = self.settings.state_project or config.project
+        store = self._store or StateStore(url, name, migrates=self.migrates)
         try:
             return {name: snapshot.model for name, snapshot in store.environments.get(PROD).snapshots.items()}
         finally:

@@ -88,11 +88,11 @@ def open_database(url: str) -> sa.Engine:
     return database
 
 
-def open_upgraded(url: str, package: str) -> sa.Engine:
+def open_upgraded(url: str, package: str, *, migrates: bool = False) -> sa.Engine:
     """Open a database with the tables of one package up to date; RequestError when there is none."""
     database = open_database(url)
     try:
-        upgrade_tables(database, package)
+        upgrade_tables(database, package, migrates=migrates or database.dialect.name == "sqlite")
     except BaseException:
         database.dispose()
         raise
@@ -246,11 +246,12 @@ def _put_statement(dialect: str, table: sa.Table, names: tuple[str, ...]) -> sa.
     return statement.on_conflict_do_nothing(index_elements=keys)
 
 
-def upgrade_tables(database: sa.Engine, package: str) -> None:
+def upgrade_tables(database: sa.Engine, package: str, *, migrates: bool = False) -> None:
     """Bring a package's tables (`mergeplan.planner.state`, `mergeplan.bot.inbox`) up to date; one query if they are.
 
     The package's migrations are `<package>/migrations/versions/r0001_<what>.py`, in one line, with revisions `r0001`,
-    `r0002` and so on. Two processes may start at once. RequestError when the database is newer than the code.
+    `r0002` and so on. Two processes may start at once. Only who `migrates` changes tables of an earlier version, as
+    that locks earlier versions out. RequestError when the database is of another version and stays so.
     """
     package_revisions = list_revisions(package)
     if _read_revision(database, package) == package_revisions[-1]:
@@ -268,6 +269,13 @@ def upgrade_tables(database: sa.Engine, package: str) -> None:
             raise RequestError(
                 f"The state database is of a newer version ({revision}) than this mergeplan ({package_revisions[-1]}).",
                 hint="Install the newer mergeplan.",
+            )
+        if revision is not None and revision != package_revisions[-1] and not migrates:
+            raise RequestError(
+                f"The state database is of an earlier version ({revision}) than this mergeplan "
+                f"({package_revisions[-1]}).",
+                hint="Install that version, or bring the database to this one with `mergeplan migrate`: "
+                "earlier versions, such as that of a service, then refuse it.",
             )
         if revision != package_revisions[-1]:
             _run_migrations(connection, package)

@@ -32,8 +32,8 @@ class StateStore:
     store.environments.get("prod").revision
     """
 
-    def __init__(self, url: str, project: str = "", cache: Cache = NO_CACHE) -> None:
-        self.database = Database(url, project)
+    def __init__(self, url: str, project: str = "", cache: Cache = NO_CACHE, *, migrates: bool = False) -> None:
+        self.database = Database(url, project, migrates=migrates)
         self.leases = Leases(self.database)
         self.snapshots = Snapshots(self.database, cache)
         self.environments = Environments(self.database, self.snapshots)

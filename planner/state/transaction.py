@@ -75,9 +75,9 @@ def _delete_rows(table: sa.Table, project: str) -> sa.Delete:
 class Database:
     """The rows of one project; `project` keeps the repositories of a shared database apart."""
 
-    def __init__(self, url: str, project: str = "") -> None:
+    def __init__(self, url: str, project: str = "", *, migrates: bool = False) -> None:
         self.project = project
-        self.engine = db.open_upgraded(url, "mergeplan.planner.state")
+        self.engine = db.open_upgraded(url, "mergeplan.planner.state", migrates=migrates)
 
     @property
     def name(self) -> str:

@@ -39,7 +39,9 @@ class OnState(CommandLine):
 def _mergeplan(release: Release, project: Path) -> Iterator[OnState]:
     """`mergeplan` of this version on the project and the state of a release, where no Spark may be started."""
     release.load("planner")
-    yield OnState(project, url=release.url)
+    on_state = OnState(project, url=release.url)
+    assert on_state("migrate").out.endswith("The state database is up to date.\n")
+    yield on_state
     os.environ.pop("MERGEPLAN_STATE_URL", None)
 
 

@@ -187,13 +187,14 @@ def janitor(
 @output_option
 @workspace
 def migrate(root: Path, gateway: str | None, output: str) -> int:
-    """Bring the state database up to date; the other verbs do it too when they first open it.
+    """Bring the state database up to date. Earlier versions of mergeplan refuse it from then on.
 
     \b
     mergeplan migrate
     """
     out = output_of(output)
     with open_workspace(root, gateway, on_event=make_emitter(out), only_looks=True) as work:
+        work.migrates = True
         work.store.environments.all()
     if isinstance(out, JsonLines):
         out.result(ResultLine(ok=True))
