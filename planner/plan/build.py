@@ -160,7 +160,11 @@ def build_plan(
     # Checked before previews replace the tables that prod gets, and before the request removes any time.
     lost = (*find_unwritable_names(changes), *history_lost(changes), *find_emptied_project(graph, base.snapshots))
     if target.name == PROD:
-        lost += tuple(find_shortened_tables(graph, snapshots, changes, table_state, request.window))
+        lost += tuple(
+            find_shortened_tables(
+                graph, snapshots, changes, table_state, request.window, skips_backfill=request.skip_backfill
+            )
+        )
     else:
         stage = PreviewStage(target.name, table_state, request.window, request.naming, forward.preview)
         snapshots, changes = build_previews(graph, snapshots, changes, stage)

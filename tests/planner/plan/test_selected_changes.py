@@ -173,12 +173,37 @@ def test_a_gap_is_refused_when_none_is_wanted() -> None:
     prod, loaded = promote(SHOP)
     window = Window(NOW, end=day("2026-01-05"))
 
-    plan = make_plan(EDITED, base=prod, loaded=loaded, window=window, no_gaps=True)
+    plan = make_plan(EDITED, Environment("dev"), prod, loaded, window=window, no_gaps=True)
 
     assert [blocker.message for blocker in plan.blockers] == [
         "`s.days` would lack 2026-01-05 - 2026-01-09, which `prod` shows now."
     ]
-    assert make_plan(EDITED, base=prod, loaded=loaded, no_gaps=True).blockers == ()
+    assert make_plan(EDITED, Environment("dev"), prod, loaded, no_gaps=True).blockers == ()
+    assert make_plan(EDITED, Environment("dev"), prod, loaded, window=window).blockers == ()
+
+
+@pytest.mark.parametrize(
+    ("window", "skips", "lost"),
+    [
+        (Window(NOW, end=day("2026-01-05")), False, "2026-01-05 - 2026-01-09, which prod shows now. Leave out"),
+        (Window(day("2026-01-05")), False, "2026-01-05 - 2026-01-09, which prod shows now. Leave out"),
+        (Window(NOW), True, "2026-01-01 - 2026-01-09, which prod shows now. Leave out `--skip-backfill`."),
+    ],
+)
+def test_prod_keeps_the_days_that_it_shows(window: Window, skips: bool, lost: str) -> None:
+    prod, loaded = promote(SHOP)
+
+    blockers = make_plan(EDITED, prod, prod, loaded, window=window, skip_backfill=skips).blockers
+
+    messages = [blocker.message for blocker in blockers]
+    assert [message for message in messages if message.startswith(f"`s.days` would lack {lost}")]
+    assert make_plan(SHOP, prod, prod, loaded, window=window, skip_backfill=skips).blockers == ()
+
+
+def test_an_end_that_costs_no_day_is_allowed_in_prod() -> None:
+    prod, loaded = promote(SHOP)
+
+    assert make_plan(EDITED, prod, prod, loaded, window=Window(NOW, end=day("2026-01-10"))).blockers == ()
 
 
 def test_so_many_units_are_computed_at_least() -> None:
