@@ -1,9 +1,10 @@
-"""The checks that the bot writes on commits."""
+"""The checks that the bot writes on commits: each by itself, or with the comment in one call of GraphQL."""
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,7 +14,6 @@ from github.CheckRun import CheckRun
 from mergeplan.bot.forge.checks import CheckId, CheckRequest, CommentEdit, Written
 from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.github.calls import Calls
-from mergeplan.bot.github.together import build_mutation, parse_written
 from mergeplan.bot.report.checks.check import CheckView
 
 log = structlog.get_logger(__name__)
@@ -22,6 +22,7 @@ KNOWN_SECONDS = 20.0  # less than a lease: meanwhile no other service writes the
 COMMITS_MOST = 500
 APART_SECONDS = 600.0  # how long all is written one by one after GraphQL was refused
 FAILURES_MOST = 3  # in a row: a GitHub without GraphQL may answer with any status, or not at all
+Input = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -163,3 +164,60 @@ def _check_id(run: CheckRun) -> CheckId:
 def _can_combine(request: CheckRequest) -> bool:
     """Return False for a check with more annotations than a call takes, or one of an earlier release."""
     return len(request.view.annotations) <= ANNOTATIONS_A_CALL and bool(request.known.node or not request.known.id)
+
+
+def build_mutation(
+    comment: CommentEdit | None, requests: Sequence[CheckRequest], outputs: Sequence[Input], repository: str
+) -> tuple[str, Input]:
+    """Return the document that writes all of them, and its variables.
+
+    `outputs` are the checks' texts in REST's form, one each; `repository` is the repository's GraphQL id. GitHub runs
+    the parts in their order, each by itself. The types are those of GitHub's published schema.
+    """
+    heads, parts, variables = list[str](), list[str](), dict[str, Any]()
+    if comment:
+        heads.append("$comment: UpdateIssueCommentInput!")
+        parts.append("comment: updateIssueComment(input: $comment) { issueComment { updatedAt } }")
+        variables["comment"] = {"id": comment.node, "body": comment.body}
+    for index, (request, output) in enumerate(zip(requests, outputs, strict=True)):
+        kind, name = "Update" if request.known.id else "Create", f"c{index}"
+        heads.append(f"${name}: {kind}CheckRunInput!")
+        parts.append(f"{name}: {kind.lower()}CheckRun(input: ${name}) {{ checkRun {{ id databaseId url }} }}")
+        variables[name] = _check_input(request, output, repository)
+    return f"mutation({', '.join(heads)}) {{ {' '.join(parts)} }}", variables
+
+
+def parse_written(answer: Mapping[str, Any], *, comment: bool, checks: int) -> Written:
+    """Return what the answer confirms as written; raise KeyError, TypeError or ValueError for another answer."""
+    data = answer["data"]
+    edited = datetime.fromisoformat(data["comment"]["issueComment"]["updatedAt"]) if comment else None
+    runs = [data[f"c{index}"]["checkRun"] for index in range(checks)]
+    check_ids = tuple(CheckId(int(run["databaseId"]), str(run["id"]), str(run["url"])) for run in runs)
+    return Written(edited.astimezone(UTC).isoformat() if edited else "", check_ids)
+
+
+def _check_input(request: CheckRequest, output: Input, repository: str) -> Input:
+    view = request.view
+    fields: Input = {"repositoryId": repository, "externalId": request.key, "status": view.status.upper()}
+    fields["actions"] = [asdict(action) for action in view.actions]  # none take away those that it had
+    if request.known.id:
+        fields["checkRunId"] = request.known.node
+    else:
+        fields |= {"name": view.name, "headSha": request.sha}
+    if request.details:
+        fields["detailsUrl"] = request.details
+    if view.is_completed:
+        fields["conclusion"] = view.conclusion.upper()
+    marks = [_format_annotation(annotation) for annotation in output.get("annotations", ())]
+    fields["output"] = {**output, "annotations": marks} if marks else dict(output)
+    return fields
+
+
+def _format_annotation(mark: Input) -> Input:
+    names = {"start_line": "startLine", "end_line": "endLine", "start_column": "startColumn", "end_column": "endColumn"}
+    return {
+        "path": mark["path"],
+        "location": {name: mark[key] for key, name in names.items() if key in mark},
+        "annotationLevel": mark["annotation_level"].upper(),
+        "message": mark["message"],
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +26,6 @@ from mergeplan.bot.github.merges import Merges
 from mergeplan.bot.github.owners import OwnerConnection, Owners
 from mergeplan.bot.github.patience import call_patiently
 from mergeplan.bot.github.polling import MOST_PAGES, Polls
-from mergeplan.bot.github.reverts import Reverts
 from mergeplan.bot.pages.links import PageLinks, links_of
 from mergeplan.bot.policy.approvals import Review
 from mergeplan.bot.policy.roles import ROLES, Role
@@ -38,6 +38,32 @@ FILES_LISTED = 3000  # of a pull request; GitHub lists no more
 GONE = (401, 403, 404, 409, 410, 451)  # of a repository that is no longer there for the bot
 BLOCKED = (403, 451)  # of a repository that GitHub shows nobody
 GHOST = "ghost"  # who GitHub shows where an account is gone
+# The types are those of GitHub's published schema. REST has no revert.
+REVERTING = (
+    "mutation($input: RevertPullRequestInput!) { revertPullRequest(input: $input) { revertPullRequest { number } } }"
+)
+
+
+class Reverts:
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def open(self, pull: Pull, open_pulls: Callable[[], tuple[Pull, ...]], body: str) -> int:
+        clean = self._calls.clean(body)
+
+        def look() -> int | None:
+            return next((candidate.number for candidate in open_pulls() if is_revert(candidate, pull)), None)
+
+        def post() -> int:
+            repo = self._calls.repo
+            variables = {"pullRequestId": repo.get_pull(pull.number).node_id, "body": clean}
+            answer = repo.requester.graphql_query(REVERTING, {"input": variables})[1]
+            try:
+                return int(answer["data"]["revertPullRequest"]["revertPullRequest"]["number"])
+            except (KeyError, TypeError) as error:
+                raise ForgeFailed("GitHub did not say which pull request it opened", 422) from error
+
+        return self._calls.write_once(look, post)
 
 
 class GitHub:
@@ -338,3 +364,10 @@ def _parse_pull(value: Mapping[str, Any]) -> Pull:
         repository_id=value["base"]["repo"]["id"],
         body=value.get("body") or "",
     )
+
+
+def is_revert(candidate: Pull, original: Pull) -> bool:
+    """Return True for an open pull request of *Revert*: its branch is `revert-41-branch`, or that with a number."""
+    name = re.escape(f"revert-{original.number}-{original.head_ref}")
+    may_revert = candidate.is_open and not candidate.is_fork and candidate.base_ref == original.base_ref
+    return may_revert and bool(re.fullmatch(rf"{name}(-\d+)?", candidate.head_ref))

@@ -12,7 +12,6 @@ from threading import RLock
 from sqlglot import exp
 
 from mergeplan.planner.checks.diff.rows import RowDifference, compare_rows
-from mergeplan.planner.checks.fetching import THREADS, fetch_all
 from mergeplan.planner.checks.freezing import clock_calls, ctes_of, frozen_text
 from mergeplan.planner.checks.inlining import UNTYPED
 from mergeplan.planner.checks.load_of_test import LoadTable, TestLoad
@@ -37,6 +36,8 @@ from mergeplan.planner.python.running import Running, open_runner
 from mergeplan.planner.tables.self_reference import empty_relation, own_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+THREADS = 4
+TOGETHER = 12  # queries per Spark query, in which each is a scalar subquery that gathers its rows
 
 
 @dataclass(frozen=True)
@@ -383,3 +384,34 @@ class _Schemas:
         with suppress(QueryError):
             return self._engine.schema(f"SELECT * FROM {quote_name(name)}")
         return ()
+
+
+def fetch_all(engine: Engine, queries: Sequence[str]) -> Mapping[str, Rows | MergeplanError]:
+    """Return, by query, its rows (unordered, columns unnamed) or Spark's refusal; one by one where a query fails."""
+    distinct = list(dict.fromkeys(queries))
+    parts = [distinct[start : start + TOGETHER] for start in range(0, len(distinct), TOGETHER)]
+    answers: dict[str, Rows | MergeplanError] = {}
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="query") as pool:
+        for part in parts:
+            try:
+                answers |= _fetch_together(engine, part)
+            except QueryError:
+                answers |= zip(part, pool.map(lambda sql: _fetch_alone(engine, sql), part), strict=True)
+    return answers
+
+
+def _fetch_together(engine: Engine, queries: Sequence[str]) -> dict[str, Rows | MergeplanError]:
+    gathered = (f"(SELECT COLLECT_LIST(STRUCT(*)) FROM ({sql})) AS q{n}" for n, sql in enumerate(queries))
+    (answers,) = engine.fetch(f"SELECT {', '.join(gathered)}").rows
+    return {
+        sql: Rows((), tuple(tuple(row) for row in answer if isinstance(row, tuple)))
+        for sql, answer in zip(queries, answers, strict=True)
+        if isinstance(answer, list)
+    }
+
+
+def _fetch_alone(engine: Engine, sql: str) -> Rows | MergeplanError:
+    try:
+        return engine.fetch(sql)
+    except QueryError as error:
+        return error

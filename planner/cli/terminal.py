@@ -1,6 +1,6 @@
 """Output for a person: progress bars during long work, ticks when it is done, tables of what went wrong."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.checks.audits import AuditResult
 from mergeplan.planner.checks.linter import Violation
 from mergeplan.planner.checks.unit_test_result import TestResult
-from mergeplan.planner.cli.texts.closing_text import closing_text
 from mergeplan.planner.cli.texts.plan_text import (
     batch_text,
     comparison_text,
@@ -30,7 +29,7 @@ from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr, recover
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.stages import Stages
-from mergeplan.planner.wording import count_noun, join_names, visible_text
+from mergeplan.planner.wording import count_noun, duration_text, join_names, visible_text
 
 if TYPE_CHECKING:  # bars are imported when something is applied
     from rich.progress import Progress, TaskID
@@ -294,3 +293,17 @@ class Terminal:
             for row in result.sample.rows:
                 table.add_row(*(Text("NULL" if value is None else str(value)) for value in row))
             self.console.print(table)
+
+
+def closing_text(outcome: Outcome, computed_names: Collection[str], seconds: float) -> str:
+    """Return a text such as `Computed 3 models in 4 batches: 21 rows, 11 s.`, with failed and missing models."""
+    filled, took = outcome.filled, duration_text(seconds)
+    missed = [f"{count_noun(len(failures), 'model')} failed"] if (failures := filled.failures) else []
+    missed += [f"{count_noun(len(filled.skipped), 'model')} not computed"] if filled.skipped else []
+    if not computed_names:
+        result = "; ".join(missed) or "no table was computed"
+        return f"Done in {took}: {result}."
+    batches, rows = count_noun(filled.batches, "batch", "batches"), count_noun(filled.rows, "row")
+    return (
+        "; ".join([f"Computed {count_noun(len(computed_names), 'model')} in {batches}: {rows}, {took}", *missed]) + "."
+    )

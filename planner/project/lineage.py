@@ -20,8 +20,9 @@ from mergeplan.planner.model.table_order import order_columns
 from mergeplan.planner.naming import ColumnName
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 from mergeplan.planner.semantics.columns import model_shape
+from mergeplan.planner.semantics.dependencies import tables_in
 from mergeplan.planner.semantics.parent import Parent
-from mergeplan.planner.semantics.row_sources import RowSources, row_sources_of
+from mergeplan.planner.semantics.query.algebra import Block
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.types import certain_types, normalize_type
@@ -29,6 +30,14 @@ from mergeplan.planner.semantics.types import certain_types, normalize_type
 ROWS = ""  # instead of a column's name: which rows the model has
 ALL = "*"  # instead of a column's name: any column, and the rows, because it is not known which
 UNKNOWN = Parent(None)
+
+
+@dataclass(frozen=True)
+class RowSources:
+    """The tables whose rows decide those of a query, and those in whose rows a column's values are looked up."""
+
+    deciding: frozenset[str]
+    looked_up: Mapping[str, frozenset[str]]
 
 
 class How(StrEnum):
@@ -262,3 +271,17 @@ def _walk_edges(starts: tuple[Node, ...], edges: Iterable[Edge], *, downstream: 
                 reached_nodes.add(far)
                 waiting.append(far)
     return tuple(path_edges)
+
+
+def row_sources_of(shape: Shape) -> RowSources:
+    relation = shape.relation
+    if relation is None:  # the stack is too deep by now to follow it again: any of them may
+        reads = frozenset(shape.reads)
+        return RowSources(reads, dict.fromkeys(shape.columns or (), reads))
+    block = relation.block
+    steps = tuple(step for step in block.steps if not step.is_lookup)
+    # A lookup decides no rows: which rows the looked-up table has shows in the values that are found there.
+    looked_up = {
+        column: tables_in(Block(tuple(value.free), where=(value,))) for column, value in relation.columns.items()
+    }
+    return RowSources(tables_in(Block(block.sources, steps, block.where)), looked_up)

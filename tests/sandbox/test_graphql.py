@@ -18,9 +18,9 @@ from graphql import (
 )
 
 from mergeplan.bot.forge.checks import CheckId, CheckRequest, CommentEdit
+from mergeplan.bot.github.check_runs import build_mutation
+from mergeplan.bot.github.gateway import REVERTING
 from mergeplan.bot.github.merges import build_query
-from mergeplan.bot.github.reverts import DOCUMENT
-from mergeplan.bot.github.together import build_mutation
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan_sandbox.api.api_graphql import SCHEMA
 from mergeplan_sandbox.server import Sandbox
@@ -74,7 +74,7 @@ def test_what_the_bot_sends_is_valid_by_githubs_schema(github_schema: GraphQLSch
 
     assert set(variables) == {"comment", "c0", "c1"}
     assert validate(github_schema, parse(document)) == []
-    assert validate(github_schema, parse(DOCUMENT)) == []
+    assert validate(github_schema, parse(REVERTING)) == []
     assert validate(github_schema, parse(build_query([1, 2]))) == []
 
 

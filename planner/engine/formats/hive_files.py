@@ -8,6 +8,7 @@ to its own location. If that is interrupted, the next attempt writes aside, and 
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
@@ -15,7 +16,6 @@ from uuid import uuid4
 
 from mergeplan.planner.engine.formats.definition import create_table, partition_names, sort_frame
 from mergeplan.planner.engine.formats.files_of_tables import input_files, partition_types, table_columns
-from mergeplan.planner.engine.formats.hive_location import OVERWRITE, PLACE, HiveLocation, is_batch
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.formats.partition_locations import (
     Spec,
@@ -44,6 +44,66 @@ LIMITED_TEXT = re.compile(r"\b(?:var)?char\(\d+\)", re.IGNORECASE)
 BATCH = re.compile(r"mergeplan-[0-9a-f]{32}")
 FORMER = "before"  # where the partitions of a batch pointed before it
 BEFORE = "mergeplan.before"  # the property that says where a table pointed before its last merge
+BATCH_END = re.compile(r"/mergeplan-[0-9a-f]{32}$")
+PLACE = "mergeplan.place"  # the property of a table that points at files of another one
+OVERWRITE = "mergeplan.overwrite"  # the property that names the folder of the last batch whose query read the table
+OWN_OVERWRITE = re.compile(r"mergeplan\.overwrite=(mergeplan-[0-9a-f]{32})")
+OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits, in which no word can be found
+ELSEWHERE = re.compile(r"at:[0-9a-f]+")
+
+
+@dataclass(frozen=True)
+class HiveLocation:
+    """The location of the rows of a parquet or ORC table, from the catalog's description of it."""
+
+    known: Described
+
+    @property
+    def location(self) -> str:
+        return self.known.details["Location"]
+
+    @property
+    def base(self) -> str:
+        """The location where the table was created, below which its batches are stored.
+
+        A table property could state it more plainly, but Spark redacts the value of any in which it finds a word like
+        `url` or `token`, and a path may well contain one.
+        """
+        place = OWN_PLACE.search(self.known.details.get("Table Properties", ""))
+        return bytes.fromhex(place[1]).decode() if place else BATCH_END.sub("", self.location)
+
+    @property
+    def has_others_files(self) -> bool:
+        """True if the table points to files of the table whose rows it took over."""
+        return OWN_PLACE.search(self.known.details.get("Table Properties", "")) is not None
+
+    @property
+    def lists_partitions(self) -> bool:
+        return "Partition Provider" in self.known.details
+
+    @property
+    def batch_id(self) -> str:
+        """The id of the batch that was merged last, or ''; after any other write, digits that are no id."""
+        is_batch_folder = BATCH_END.search(self.location) and self.location.startswith(f"{self.base}/")
+        return self.location[-32:-16] if is_batch_folder else ""
+
+    @property
+    def overwrite(self) -> str:
+        """The folder, below the base, of the last batch whose query read the table; '' if none is recorded."""
+        batch = OWN_OVERWRITE.search(self.known.details.get("Table Properties", ""))
+        return batch[1] if batch else ""
+
+    @property
+    def as_property(self) -> str:
+        """The location as a property stores it: relative to the base, or in hexadecimal digits if outside of it."""
+        if self.location == self.base or self.location.startswith(f"{self.base}/"):
+            return self.location.removeprefix(self.base).lstrip("/")
+        return f"at:{self.location.encode().hex()}"
+
+    def resolve_property(self, text: str) -> str:
+        if ELSEWHERE.fullmatch(text):
+            return bytes.fromhex(text.removeprefix("at:")).decode()
+        return f"{self.base}/{text}".rstrip("/")
 
 
 class HiveFiles:
@@ -268,3 +328,8 @@ def _is_listed(table: Table) -> bool:
 
 def _frame_writer(table: Table, frame: Frame) -> Any:
     return frame.write.format(table.format).options(**dict(table.options))
+
+
+def is_batch(place: str) -> bool:
+    """Return True for the folder of a batch, and False for the location where a table was created."""
+    return BATCH_END.search(place) is not None

@@ -10,19 +10,22 @@ from sqlglot.tokenizer_core import TokenType
 
 from mergeplan.planner.errors import Located, ProjectError
 from mergeplan.planner.model.kind import Fill, Kind
-from mergeplan.planner.model.model import History, Model
-from mergeplan.planner.parsing.definitions.dbt_history import dbt_history
+from mergeplan.planner.model.model import DbtVersions, History, Model
 from mergeplan.planner.parsing.definitions.properties import (
     Property,
+    bracket_tokens,
     read_boolean,
     read_expressions,
     read_integer,
     read_names,
+    read_properties,
+    read_settings,
     spark_type,
     word,
     words,
 )
 from mergeplan.planner.parsing.definitions.schedules import cron
+from mergeplan.planner.parsing.sql.spark_text import spark_text
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, tokenize
 
 CHANGES = ("error", "warn", "allow", "ignore")
@@ -46,6 +49,10 @@ _SIDES = {
     "source": "source", "__merge_source__": "source", "dbt_internal_source": "source",
     "target": "target", "__merge_target__": "target", "dbt_internal_dest": "target", "@this_model": "target",
 }  # fmt: skip
+DBT_NAMES = {"since": "since", "scd_id_name": "scd_id", "updated_at_name": "updated", "is_deleted_name": "is_deleted"}
+CONSTANT_TIMES = {exp.DType.DATE: "date", exp.DType.TIMESTAMP: "timestamp", exp.DType.TIMESTAMPNTZ: "timestamp_ntz"}
+CONSTANT_TIMES |= {exp.DType.TIMESTAMPTZ: "timestamp", exp.DType.TIMESTAMPLTZ: "timestamp"}
+CONSTANT_CALLS: dict[type[exp.Expr], str] = {exp.TsOrDsToDate: "date", exp.Date: "date", exp.StrToTime: "timestamp"}
 
 
 def reading_itself(model: Model, place: Located) -> Model:
@@ -191,3 +198,45 @@ READERS: Mapping[str, Callable[[Property], Any]] = {
     "auto_restatement_intervals": _COUNT, "unique_key": read_expressions, "when_matched": _when_matched,
     "merge_filter": _merge_filter,
 }  # fmt: skip
+
+
+def dbt_history(prop: Property, history: History) -> History:
+    """Return the history with the columns that dbt adds; raise ProjectError for two columns of one name."""
+    options = read_settings(
+        read_properties(prop.source, bracket_tokens(prop)), (*DBT_NAMES, "valid_to_current"), (), "dbt_snapshot"
+    )
+    current = options.get("valid_to_current")
+    dbt = DbtVersions(history.updated_at, valid_to_current=_constant_time(current, history.type) if current else "")
+    dbt = replace(dbt, **read_names(options, DBT_NAMES))
+    made = replace(history, dbt=dbt)
+    added = [column.name for column in made.added_columns]
+    if len({*added}) < len(added):
+        raise prop.error("Two of the columns that a snapshot adds have the same name.")
+    return made
+
+
+def _constant_time(prop: Property, type_: str) -> str:
+    """Return a constant time as Spark SQL; raise ProjectError for one that would give dbt's column another type."""
+    source = SourceText(prop.source.path, prop.text, "spark")
+    tree = parse_tokens(source, list(tokenize(source)), "`valid_to_current`")
+    kind = _constant_type(tree)
+    if kind is None or tree.find(exp.Column, exp.Query):
+        raise _not_followed(prop, "is no date or time that is the same in each run")
+    if kind != type_ and (kind, type_) not in (("date", "timestamp"), ("date", "timestamp_ntz")):
+        raise _not_followed(prop, f"is a {kind}, and versions begin at a {type_}")
+    return spark_text(tree)
+
+
+def _constant_type(tree: exp.Expr) -> str | None:
+    if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal):
+        return CONSTANT_TIMES.get(tree.to.this)
+    if isinstance(tree, exp.Anonymous):  # with a format
+        parts, kind = tree.expressions, "date" if tree.name.lower() == "to_date" else None
+    else:
+        parts, kind = [*tree.iter_expressions()], CONSTANT_CALLS.get(type(tree))
+    return kind if parts and all(isinstance(part, exp.Literal) for part in parts) else None
+
+
+def _not_followed(prop: Property, why: str) -> ProjectError:
+    hint = "Write a constant: `to_timestamp('9999-12-31')`, or `to_date('9999-12-31')`."
+    return prop.error(f"`dbt_valid_to_current` {why}.", hint)

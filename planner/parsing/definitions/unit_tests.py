@@ -1,18 +1,21 @@
 """Unit tests as data, from YAML: a model, input rows, expected rows."""
 
+import csv
+import io
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 
 from mergeplan.planner.errors import Place, ProjectError
+from mergeplan.planner.model.model import PANDAS_NULLS
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.properties import spark_type
-from mergeplan.planner.parsing.definitions.unit_test_rows import csv_rows, yaml_rows
 from mergeplan.planner.parsing.macros.expand import Scalar
 from mergeplan.planner.parsing.sql.dates import end_instant, parse_instant, text_of
 from mergeplan.planner.parsing.sql.names import parse_name
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
-from mergeplan.planner.parsing.sql.yaml_documents import Document, Path
+from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_document
 
 Row = Mapping[str, object]
 Words = tuple[str, ...]
@@ -22,6 +25,9 @@ _KEYS = ("model", "this", "macro", "call", *_COMMON)
 CALL_KEYS = ("call", "text", "query", "error")  # of a call that dbt rendered: the text, or why there is none
 _RELATION = ("rows", "query", "columns", "partial", "format", "path", "csv_settings")
 ReadFile = Callable[[str, str], str]  # a path as a test names it, and the test's own file -> text; ProjectError
+CSV_SETTINGS = ("sep", "delimiter", "quotechar", "na_values", "skip_blank_lines")
+_INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
+_NUMBER = re.compile(r"[+-]?(0|[1-9]\d*)\.\d+([eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -344,3 +350,46 @@ def _check_keys(document: Document, key_path: Path, fields: Mapping[str, object]
         if key not in known_keys:
             hint = did_you_mean(str(key), known_keys)
             raise document.error((*key_path, str(key)), f"`{key}` is not a key of a unit test.", hint)
+
+
+def csv_rows(document: Document, key_path: Path, text: str, settings: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return a CSV text's rows: NULLs as pandas reads them, numbers as written; raise ProjectError at `key_path`."""
+    for key in settings:
+        if key not in CSV_SETTINGS:
+            raise document.error((*key_path, "csv_settings", key), f"`{key}` in `csv_settings` is not supported.")
+    nulls = {*PANDAS_NULLS, *_text_list(settings.get("na_values"))}
+    separator = str(settings.get("sep") or settings.get("delimiter") or ",")
+    quote = str(settings.get("quotechar") or '"')
+    if len(separator) != 1 or len(quote) != 1:
+        raise document.error((*key_path, "csv_settings"), "A separator and a quote must be one character each.")
+    rows = [row for row in csv.reader(io.StringIO(text.strip("\n")), delimiter=separator, quotechar=quote) if row]
+    header = [name.strip() for name in rows[0]] if rows else []
+    for number, row in enumerate(rows[1:], start=1):
+        if len(row) != len(header):
+            raise document.error(
+                key_path, f"Row {number} of the CSV has {len(row)} cells, and its header {len(header)}."
+            )
+    return [
+        dict(zip(header, (None if cell in nulls else _cell_value(cell) for cell in row), strict=True))
+        for row in rows[1:]
+    ]
+
+
+def yaml_rows(document: Document, key_path: Path, path: str, text: str) -> object:
+    """Return the content of a YAML file of rows; report an error at the test that names the file."""
+    try:
+        return read_document(path, text).value
+    except ProjectError as error:
+        raise document.error((*key_path, "path"), f"`{path}`: {error.message}") from None
+
+
+def _cell_value(cell: str) -> object:
+    if _INTEGER.fullmatch(cell):
+        return int(cell)
+    if _NUMBER.fullmatch(cell):
+        return float(cell)
+    return {"true": True, "false": False}.get(cell.lower(), cell)
+
+
+def _text_list(value: object) -> list[str]:
+    return [str(element) for element in value] if isinstance(value, list) else [] if value is None else [str(value)]

@@ -20,7 +20,6 @@ from mergeplan.planner.plan.category import verdict as verdicts
 from mergeplan.planner.plan.category.categorize import EVERY, UNTOUCHED, Verdict, compare_digests, is_edited
 from mergeplan.planner.plan.category.decision import Analysis, Candidate, Decision, Decisions, Inputs
 from mergeplan.planner.plan.category.later_form import verdict_by_forms
-from mergeplan.planner.plan.category.lost_columns import add_lost_readers
 from mergeplan.planner.plan.category.parent_effects import OverParents, digest_for_readers, over_parents
 from mergeplan.planner.plan.category.self_reading import follow_old_snapshot, keep_old_meaning
 from mergeplan.planner.plan.category.settled import settle
@@ -39,8 +38,10 @@ from mergeplan.planner.plan.new_table import (
     empty_if_requested,
     has_own_start,
     holds_part,
+    shape_of,
 )
 from mergeplan.planner.plan.restatement import interval_in_window
+from mergeplan.planner.semantics.shape import Reads
 from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -334,3 +335,28 @@ def _effect_text(parent: Decision) -> str:
     effect: Columns = parent.effect
     columns = (sorted(effect.added), sorted(effect.altered), sorted(effect.removed))
     return f"{parent.snapshot.version} {columns} {effect.every} {effect.order}"
+
+
+def add_lost_readers(inputs: Inputs, decision: Decision) -> Decision:
+    change = decision.change
+    if change is None or change.old is None or change.new is None:
+        return decision
+    kept_columns = {name.lower() for name in change.new.columns or ()}
+    lost_columns = [name for name in change.old.columns or () if name.lower() not in kept_columns]
+    if not (kept_columns and lost_columns):
+        return decision
+    graph, base = inputs.base_graph, inputs.base
+    reads_by_model: dict[str, Reads] = {}
+    for reader in graph.children.get(change.name, ()):
+        parents = {name: base[name].as_parent for name in graph.parents[reader]}
+        shape = shape_of(base[reader].model, parents, inputs.shapes)
+        reads_by_model[reader] = shape.reads.get(change.name, Reads()) if shape else Reads(every=True)
+    readers = tuple(
+        (column, tuple(sorted(name for name, reads in reads_by_model.items() if _may_read(reads, column))))
+        for column in lost_columns
+    )
+    return replace(decision, change=replace(change, lost_readers=readers))
+
+
+def _may_read(reads: Reads, column: str) -> bool:
+    return reads.every or column.lower() in reads.rows.union(*reads.outputs.values())

@@ -1,10 +1,13 @@
 """Compile a dbt project with its dbt, in a child without secrets; cache the result until a file or answer changes."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -26,11 +29,11 @@ from mergeplan.planner.parsing.sql.yaml_documents import Document, read_document
 from mergeplan.planner.parsing.sql.yaml_variables import Variable, replace_variables
 from mergeplan.planner.project.dbt import inputs
 from mergeplan.planner.project.dbt.answers import Answer, Answers, open_questions, refuse_unanswered
-from mergeplan.planner.project.dbt.child import DbtChild
 from mergeplan.planner.project.dbt.inputs import OWN_TESTS, PROFILES, SECRET, VARIABLES
 from mergeplan.planner.project.dbt.manifest import read_manifests
 from mergeplan.planner.project.folder import Folder
 from mergeplan.planner.project_format import DBT_PROJECT
+from mergeplan.planner.python.host import Child, ChildFailed
 from mergeplan.planner.python.isolation import Isolation
 
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(`[^`]+`|\w+)(?![\w`]|\s*[.(])", re.IGNORECASE)
@@ -42,6 +45,36 @@ PROD_TARGETS = ("prod", "production", "prd")
 HIVE = "hive_metastore"  # the catalog of a target of Databricks that names none: Spark's own
 MISSING = re.compile(r"Env var required but not provided: '(\w+)'")  # as dbt says it
 SEEN = f"A name that begins with DBT_, or that {VARIABLES} has, is seen; one that begins with {SECRET} never."
+PROGRAM = "mergeplan.planner.python.dbt_code.child"
+SECONDS = 600.0  # that dbt may take
+
+
+class DbtChild:
+    """One project's dbt; use it as a context manager."""
+
+    def __init__(self, root: Path, python: str, request: Mapping[str, Any], isolation: Isolation, path: str) -> None:
+        """Create the child; `path` is the file for an error without a place."""
+        self._root, self._python, self._request = root, python, request
+        self._isolation, self._path = isolation, path
+        self._child: Child | None = None
+
+    def __enter__(self) -> DbtChild:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._child is not None:
+            self._child.stop()
+
+    def compile(self, answers: Mapping[str, Mapping[str, object]]) -> str:
+        """Compile the project to JSON with these answers to its templates' questions; raise ProjectError."""
+        try:
+            if self._child is None:
+                self._child = Child(self._root, {}, self._isolation, PROGRAM, self._python)
+            home = str(self._child.scratch / "home")
+            return json.dumps(self._child.ask({**self._request, "home": home, "answers": answers}, SECONDS))
+        except ChildFailed as failed:
+            place = Place(failed.wrong.path or self._path, failed.wrong.line or 1)
+            raise ProjectError(f"{failed.wrong.message.rstrip('.')}.", place=place) from None
 
 
 @dataclass(frozen=True)

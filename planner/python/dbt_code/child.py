@@ -35,7 +35,6 @@ from mergeplan.planner.python.dbt_code.node_data import (
     plain_value,
 )
 from mergeplan.planner.python.dbt_code.own_macros import ROWS, OwnMacros, refuse_unlike_snapshot
-from mergeplan.planner.python.dbt_code.package_secrets import stand_ins
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.thread_locks import use_thread_locks
 from mergeplan.planner.python.dbt_code.time_limit import limit_time
@@ -69,6 +68,9 @@ SETTINGS = """materialized incremental_strategy unique_key partition_by event_ti
     table_format sql_header matched_condition not_matched_condition not_matched_by_source_action
     not_matched_by_source_condition skip_matched_step skip_not_matched_step merge_with_schema_evolution
     on_configuration_change row_filter target_alias source_alias null_safe_key""".split()
+PACKAGE_LISTS = ("packages.yml", "dependencies.yml")
+STAND_IN = "unknown"
+_SECRET_NAME = re.compile(r"\bDBT_ENV_SECRET\w*")  # dbt lets no other file of a project read one
 
 
 class DbtWork:
@@ -416,6 +418,18 @@ def lacks_memory(error: BaseException | None) -> bool:
 
 def main() -> None:
     serve_pipes(DbtWork())
+
+
+def stand_ins(root: Path) -> dict[str, str]:
+    """Return a value for each secret that the lists of packages name: dbt fails on one that is not set."""
+    return {name: STAND_IN for text in _read_package_lists(root) for name in _SECRET_NAME.findall(text)}
+
+
+def _read_package_lists(root: Path) -> Iterator[str]:
+    for folder in (root, *root.glob("dbt_packages/*"), *root.glob("dbt_modules/*")):
+        for name in PACKAGE_LISTS:
+            if (path := folder / name).is_file():
+                yield path.read_text(encoding="utf-8", errors="replace")
 
 
 if __name__ == "__main__":

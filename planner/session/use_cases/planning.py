@@ -1,18 +1,19 @@
 """Build a plan from its options, keep it for `apply`, and report what moved when a new plan differs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from mergeplan.planner.apply.backfill.estimate import forecast_costs
 from mergeplan.planner.errors import Place, PlanMoved, RequestError
-from mergeplan.planner.model.graph import graph_of
+from mergeplan.planner.model.graph import Graph, graph_of
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.selection import select, strip_default_catalog
 from mergeplan.planner.parsing.files.catalogs import check_views
 from mergeplan.planner.parsing.files.environments import environment_ttl, naming_of
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.plan.build import Category, Plan, Request, build_plan
+from mergeplan.planner.plan.change import Blocker, Change
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import exposures_hit
 from mergeplan.planner.plan.forward_only import ForwardOnly
@@ -23,13 +24,13 @@ from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.options import RESET, PlanOptions, categories, category_resets
 from mergeplan.planner.session.restated_copies import find_taken_back, read_copies, resolve_copy
-from mergeplan.planner.session.scheduling.late_schedules import find_late_schedules
 from mergeplan.planner.session.unopened import add_unopened, merge_deployed
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from mergeplan.planner.session.workspace import Workspace, load_state
 from mergeplan.planner.snapshot.content_hash import Contents
 from mergeplan.planner.snapshot.environment import PROD, Environment, parse_environment_name
 from mergeplan.planner.state.leases import Lease
+from mergeplan.planner.wording import age_text
 
 
 def check_request(work: Workspace, options: PlanOptions) -> PlanOptions:
@@ -288,3 +289,49 @@ def _component_changes_text(before: Mapping[str, str], now: Mapping[str, str]) -
 def estimate_costs(work: Workspace, plan: Plan) -> Mapping[str, Estimate]:
     """Return the estimated cost of the plan's backfills; query Spark only if it runs already."""
     return forecast_costs(plan, work.store, work.engine if work.has_engine else None, work.now)
+
+
+def find_late_schedules(plan: Plan) -> tuple[Blocker, ...]:
+    """Return a warning for each model that a slower schedule, or a new or stricter `freshness`, makes late."""
+    slower = [change for change in plan.changes if _runs_less_often(change)]
+    promising = [change for change in plan.changes if _promises_more(change)]
+    if not slower and not promising:
+        return ()
+    graph = graph_of({name: snapshot.model for name, snapshot in plan.new.snapshots.items()})
+    pairs = {(change.name, reader) for change in slower for reader in (change.name, *graph.downstream([change.name]))}
+    pairs |= {(read, change.name) for change in promising for read in (change.name, *graph.upstream([change.name]))}
+    return tuple(warning for pair in sorted(pairs) for warning in _judge_pair(graph, *pair))
+
+
+def _judge_pair(graph: Graph, name: str, reader_name: str) -> Iterator[Blocker]:
+    model, reader = graph.models[name], graph.models[reader_name]
+    freshness = reader.metadata.freshness
+    if freshness is None or (age := _worst_age(model)) <= freshness.limit:
+        return
+    filled = f"`{name}` runs by cron `{model.cron.text}`: its rows get {age_text(age)} old"
+    promise = f"`freshness` allows {age_text(freshness.limit)}"
+    if name == reader_name:
+        yield Blocker(f"{filled}, and its {promise}.", model.place)
+    else:
+        yield Blocker(f"{filled}. `{reader_name}` reads it, and its {promise}.", model.place)
+
+
+def _worst_age(model: Model) -> float:
+    # Its age in seconds just before its next run; 0 for a table that no run fills.
+    is_filled = model.kind.is_stored and not model.kind.is_seed
+    return model.cron.longest_age.total_seconds() if is_filled else 0.0
+
+
+def _runs_less_often(change: Change) -> bool:
+    if change.old is None or change.new is None or change.old.model.cron == change.new.model.cron:
+        return False
+    return _worst_age(change.new.model) > _worst_age(change.old.model)
+
+
+def _promises_more(change: Change) -> bool:
+    old, new = change.old.model if change.old else None, change.new.model if change.new else None
+    if new is None or (promise := new.metadata.freshness) is None:
+        return False
+    if old is None or old.metadata.freshness is None or not set(new.depends_on) <= set(old.depends_on):
+        return True
+    return promise.limit < old.metadata.freshness.limit

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from mergeplan.bot.github.reverts import is_revert
+from mergeplan.bot.github.gateway import is_revert
 from mergeplan.bot.pull_parts import Reversal
 from mergeplan.bot.pulls.actions.steps import open_revert
 from mergeplan.bot.records import Pull, PullRecord

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
+from mergeplan.planner.project.lineage import row_sources_of
 from mergeplan.planner.semantics import columns
 from mergeplan.planner.semantics.columns import shape_of
 from mergeplan.planner.semantics.digests import TableDigest
 from mergeplan.planner.semantics.parent import Parent
-from mergeplan.planner.semantics.row_sources import row_sources_of
 from mergeplan.planner.semantics.shape import Shape
 from mergeplan.planner.semantics.shape_memory import NO_MEMORY, ShapeMemory
 from mergeplan.planner.semantics.traits import traits_of

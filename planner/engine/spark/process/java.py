@@ -13,11 +13,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any
 
+from mergeplan.planner.engine.formats.tested_pairs import PACKAGES, how_to_bring
 from mergeplan.planner.engine.spark.process.class_archive import ClassArchive, archive_of
 from mergeplan.planner.engine.spark.process.confinement import Confinement, confine_java, open_reason
 from mergeplan.planner.engine.spark.process.installed import find_java, spark_home
 from mergeplan.planner.engine.spark.process.workers import Workers, prepare_workers
-from mergeplan.planner.engine.spark.resolving import resolution_error, start_timeout
 from mergeplan.planner.errors import RequestError, SparkUnavailable
 from mergeplan.planner.isolation.mode import isolation_of
 from mergeplan.planner.isolation.probe import cannot
@@ -65,6 +65,8 @@ logger.gateway.level = error
 logger.hive.name = org.apache.hadoop.hive.metastore.RetryingHMSHandler
 logger.hive.level = fatal
 """
+FETCHING = 600.0  # seconds for the first start; afterwards they are in Spark's folder of fetched jars
+UNRESOLVED = re.compile(r"unresolved dependency: ([\w.-]+)#([\w.-]+);([\w.-]+)")
 
 
 class Profile(StrEnum):
@@ -302,3 +304,20 @@ def escape_property(value: str) -> str:
     wide = text.encode("utf-16-be")
     units = (int.from_bytes(wide[i : i + 2], "big") for i in range(0, len(wide), 2))
     return "".join(chr(unit) if 32 <= unit < 127 else f"\\u{unit:04x}" for unit in units)
+
+
+def start_timeout(conf: Mapping[str, str], usual: float) -> float:
+    return FETCHING if conf.get(PACKAGES) else usual
+
+
+def resolution_error(conf: Mapping[str, str], log: Path, began: int) -> RequestError | None:
+    """Return the error of jars that could not be fetched, from Spark's log since `began`; None for another cause."""
+    if not conf.get(PACKAGES):
+        return None
+    with log.open("rb") as file:
+        file.seek(began)
+        text = file.read().decode("utf-8", "replace")
+    missing = sorted({":".join(match) for match in UNRESOLVED.findall(text)})
+    if not missing:
+        return None
+    return RequestError(f"Spark cannot fetch {', '.join(missing)}.", hint=how_to_bring(conf[PACKAGES]))

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection
@@ -35,9 +35,8 @@ from mergeplan.planner.engine.spark.process.format_requests import (
 )
 from mergeplan.planner.engine.spark.process.format_settings import starting_conf, startup_formats
 from mergeplan.planner.engine.spark.process.java import profile_of
-from mergeplan.planner.engine.spark.process.pulse import Pulse
 from mergeplan.planner.engine.spark.session import silence_libraries
-from mergeplan.planner.errors import RequestError
+from mergeplan.planner.errors import MergeplanError, QueryError, RequestError
 
 SHARED = {
     "spark.scheduler.mode": "FAIR",
@@ -46,6 +45,41 @@ SHARED = {
 
 
 Asked = tuple[Path, FormatRequest]
+EVERY = 30.0  # seconds between two queries
+PATIENCE = 300.0  # seconds that an answer may take: a Spark short of memory or cores is slow, and may recover
+
+
+@dataclass
+class Pulse:
+    """A check that Spark answers a new query now and then, in its own thread: one that hangs hangs no watcher."""
+
+    ask: Callable[[], object]  # raises MergeplanError when Spark is gone or exhausted
+    every: float = EVERY
+    patience: float = PATIENCE
+    _asked_at: float = field(default_factory=time.monotonic)
+    _thread: threading.Thread | None = None
+    _error: MergeplanError | None = None
+
+    def check(self) -> None:
+        """Ask again when it is time; raise RequestError if Spark failed the last query or leaves it unanswered."""
+        if self._error is not None:
+            raise RequestError(f"the warm Spark fails: {self._error.message}", hint=self._error.hint)
+        waited = time.monotonic() - self._asked_at
+        if self._thread is not None and self._thread.is_alive():
+            if waited > self.patience:
+                raise RequestError(f"the warm Spark has not answered for {waited:.0f} seconds.")
+        elif waited >= self.every:
+            self._asked_at = time.monotonic()
+            self._thread = threading.Thread(target=self._ask_spark, name="pulse", daemon=True)
+            self._thread.start()
+
+    def _ask_spark(self) -> None:
+        try:
+            self.ask()
+        except QueryError:
+            pass  # it answers
+        except MergeplanError as error:
+            self._error = error
 
 
 class _LentLock(CatalogLock):

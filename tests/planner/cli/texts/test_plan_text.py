@@ -10,7 +10,7 @@ import pytest
 from mergeplan.planner.apply.backfill.work import Failure, Filled
 from mergeplan.planner.apply.events import BatchDone
 from mergeplan.planner.apply.outcome import Outcome
-from mergeplan.planner.cli.texts.closing_text import closing_text
+from mergeplan.planner.cli.terminal import closing_text
 from mergeplan.planner.cli.texts.plan_text import batch_text
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.engine.formats.hive_location import HiveLocation
+from mergeplan.planner.engine.formats.hive_files import HiveLocation
 from mergeplan.planner.engine.spark.described import Described
 
 BASE = "file:/wh/t"

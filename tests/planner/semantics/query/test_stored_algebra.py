@@ -6,11 +6,11 @@ import os
 
 import pytest
 
+from mergeplan.planner.project.lineage import row_sources_of
 from mergeplan.planner.semantics.columns import shape_of
 from mergeplan.planner.semantics.digests import Digests, TableDigest
 from mergeplan.planner.semantics.query.algebra import Relation
 from mergeplan.planner.semantics.query.stored_algebra import decode_relation, encode_relation
-from mergeplan.planner.semantics.row_sources import row_sources_of
 from mergeplan.planner.semantics.shape_memory import ShapeMemory
 from tests.planner.semantics.test_shape_memory import HELD, ORDERS, QUERY, Kept
 from tests.planner.spelling.constructs import constructs

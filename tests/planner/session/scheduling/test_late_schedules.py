@@ -8,7 +8,7 @@ from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.model.metadata import Freshness
 from mergeplan.planner.model.model import Model
-from mergeplan.planner.session.scheduling.late_schedules import find_late_schedules
+from mergeplan.planner.session.use_cases.planning import find_late_schedules
 from tests.planner.building import external, make_plan, model, project, promote
 
 HOUR = 3_600

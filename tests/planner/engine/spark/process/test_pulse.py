@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mergeplan.planner.engine.spark.process.pulse import Pulse
+from mergeplan.planner.engine.spark.process.warm import Pulse
 from mergeplan.planner.errors import QueryError, RequestError, SparkUnavailable
 
 
