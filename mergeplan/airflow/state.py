@@ -43,9 +43,7 @@ class StateReader:
         self._shown: tuple[int, frozenset[str] | None] | None = None  # as of a generation of all environments
         self._open = ExitStack()
         with raise_state_errors():
-            settings = settings_of(os.environ, Path(place.folder), place.gateway or None)
-            if state_url:
-                settings = replace(settings, state_url=state_url)
+            settings = settings_of(os.environ, Path(place.folder), place.gateway or None, state_url or None)
             self.store: StateStore = self._open.enter_context(open_state(settings, place.project))
 
     def read_run(self, run_id: str) -> RunView | None:

@@ -187,6 +187,10 @@ class Catalog:
         """The columns that nothing needs; None where a model cannot be opened: it may read any column."""
         return self._find_unused()
 
+    @cached_property
+    def unused_names(self) -> frozenset[tuple[str, str]]:
+        return frozenset((column.model, column.column) for column in self.unused_columns or ())
+
     @property
     def outside_tables(self) -> tuple[str, ...]:
         """The tables that models read and no file declares, sorted."""

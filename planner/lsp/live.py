@@ -12,6 +12,7 @@ from mergeplan.planner.errors import MergeplanError, Place, ProjectError, Projec
 from mergeplan.planner.lsp.project_files import CONFIGS
 from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.sql_file import LARGEST
+from mergeplan.planner.project.folder import is_unicode
 from mergeplan.planner.project.loader import LoadOptions, Project, load_project
 from mergeplan.planner.project.reread import NeedsLoad, reread_file
 from mergeplan.planner.project_format import is_dbt_project
@@ -42,7 +43,7 @@ class LiveProject:
         proposed = {
             path: text
             for path, text in self.texts.items()
-            if self.reads_texts(path) and len(text) <= LARGEST and _is_unicode(text)
+            if self.reads_texts(path) and len(text) <= LARGEST and is_unicode(text)
         }
         self.loads += 1
         try:
@@ -109,7 +110,7 @@ class LiveProject:
     def _reread_model(self, path: str, text: str) -> None:
         assert self.view is not None
         self.errors.pop(path, None)
-        if len(text) > LARGEST or not _is_unicode(text):
+        if len(text) > LARGEST or not is_unicode(text):
             message = TOO_LARGE if len(text) > LARGEST else "The text is not Unicode."
             self.errors[path] = (ProjectError(message, place=Place(path, 1)),)
             return
@@ -171,10 +172,6 @@ def _is_text_of(file: Path, text: str) -> bool:
 
 def _is_model(path: str) -> bool:
     return path.startswith("models/") and path.endswith(".sql")
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else True
 
 
 def _group_errors(errors: Iterable[MergeplanError]) -> dict[str, tuple[MergeplanError, ...]]:

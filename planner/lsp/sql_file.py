@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.lsp.texts import Span
+from mergeplan.planner.parsing.definitions.common_blocks import is_block
 from mergeplan.planner.parsing.sql.tokens import (
     QUERY_BEGINS,
     closing,
@@ -75,7 +76,7 @@ def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
         return SqlFile(text, source.dialect)
     parts = tuple(tuple(statement) for statement in statements(tokens))
     file = SqlFile(text, source.dialect, tokens, parts)
-    if parts and _is_block(parts[0]):
+    if parts and any(is_block(parts[0], word) for word in ("MODEL", "AUDIT")):
         first = parts[0]
         end = closing(first, 1)
         values = [part for part in split_commas(first[2:end]) if part]
@@ -99,11 +100,6 @@ def _find_created_query(parts: tuple[tuple[Token, ...], ...]) -> tuple[Token, ..
             at = next((index for index, token in enumerate(part) if token.text.upper() == "AS"), len(part))
             return part[at + 1 :] or None
     return None
-
-
-def _is_block(statement: tuple[Token, ...]) -> bool:
-    words = statement[0].text.upper()
-    return words in ("MODEL", "AUDIT") and len(statement) > 1 and statement[1].token_type is TokenType.L_PAREN
 
 
 def _parse_query(text: str, span: Span, dialect: str) -> tuple[exp.Query | None, tuple[Span, ...]]:

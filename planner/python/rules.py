@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mergeplan.planner.python.modules import module_name
+from mergeplan.planner.python.shims import add_module
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -215,22 +216,13 @@ def install_rules() -> None:
     rule = {rule_class.__name__: rule_class for rule_class in (Rule, RuleViolation, Position, Range, Fix, TextEdit)}
     for root in ("sqlmesh", "mergeplan"):
         for name in ("core.linter", "core.linter.rule", "core.linter.definition"):
-            _add_module(f"{root}.{name}", rule)
+            add_module(f"{root}.{name}", rule, package=True)
         models = {"Model": LintedModel, **{model_class.__name__: model_class for model_class in KINDS.values()}}
         for name in ("core.model", "core.model.definition"):
             sys.modules[f"{root}.{name}"].__dict__.update(models)
         for name in ("core.context", ""):
             module = sys.modules[f"{root}.{name}".rstrip(".")]
             module.__dict__.update({"Context": LintContext, "GenericContext": LintContext})
-
-
-def _add_module(name: str, holds: Mapping[str, Any]) -> None:
-    module = ModuleType(name)
-    module.__dict__.update(holds)
-    module.__path__ = []
-    sys.modules[name] = module
-    parent, _, last = name.rpartition(".")
-    setattr(sys.modules[parent], last, module)
 
 
 def _list_violations(result: Any, rule: str) -> Iterable[RuleViolation]:

@@ -178,21 +178,21 @@ def install_modules() -> None:
     }  # fmt: skip
     models = {**kinds, "ModelKind": ModelKind, "TimeColumn": TimeColumn, "ModelKindName": ModelKindName, "model": model}
     for root in ("sqlmesh", "mergeplan"):
-        _add_module(root, top, package=True)
-        _add_module(f"{root}.core", {}, package=True)
-        _add_module(f"{root}.core.macros", {"macro": macro, "MacroEvaluator": Evaluator, "SQL": SQL})
-        _add_module(f"{root}.core.model", models, package=True)
-        _add_module(f"{root}.core.model.kind", models)
-        _add_module(f"{root}.core.model.definition", models)
-        _add_module(f"{root}.core.model.decorator", {"model": model})
-        _add_module(f"{root}.core.context", {"ExecutionContext": ExecutionContext})
-        _add_module(f"{root}.core.signal", {"signal": signal})
-        _add_module(f"{root}.utils", {}, package=True)
-        _add_module(f"{root}.utils.date", dates)
-        _add_module(f"{root}.utils.errors", errors)
+        add_module(root, top, package=True)
+        add_module(f"{root}.core", {}, package=True)
+        add_module(f"{root}.core.macros", {"macro": macro, "MacroEvaluator": Evaluator, "SQL": SQL})
+        add_module(f"{root}.core.model", models, package=True)
+        add_module(f"{root}.core.model.kind", models)
+        add_module(f"{root}.core.model.definition", models)
+        add_module(f"{root}.core.model.decorator", {"model": model})
+        add_module(f"{root}.core.context", {"ExecutionContext": ExecutionContext})
+        add_module(f"{root}.core.signal", {"signal": signal})
+        add_module(f"{root}.utils", {}, package=True)
+        add_module(f"{root}.utils.date", dates)
+        add_module(f"{root}.utils.errors", errors)
 
 
-def _add_module(name: str, holds: dict[str, Any], *, package: bool = False) -> None:
+def add_module(name: str, holds: dict[str, Any], *, package: bool = False) -> None:
     module = ModuleType(name)
     module.__dict__.update(holds)
     if package:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from mergeplan.planner.errors import RequestError
@@ -23,9 +22,7 @@ def open(
     Defaults are those of the command line: MERGEPLAN_STATE_URL, MERGEPLAN_HOME and the project's config.yaml. With an
     `execution_time` every call plans and computes as if it were that moment.
     """
-    settings = settings_of(os.environ, Path(folder), gateway)
-    if state_url is not None:
-        settings = replace(settings, state_url=state_url)
+    settings = settings_of(os.environ, Path(folder), gateway, state_url)
     for variable, value in ((STATE_URL, settings.state_url), (OPENLINEAGE_KEY, settings.openlineage_key)):
         if value == "-":
             message = f"{variable} is `-`: only the command line reads standard input."

@@ -41,14 +41,19 @@ class SessionSettings:
         return self.home or self.root / ".mergeplan"
 
 
-def settings_of(environ: Mapping[str, str], root: Path, gateway: str | None = None) -> SessionSettings:
-    """Read the settings for a project from environment variables; raise RequestError for an invalid value."""
+def settings_of(
+    environ: Mapping[str, str], root: Path, gateway: str | None = None, state_url: str | None = None
+) -> SessionSettings:
+    """Read the settings for a project from environment variables; raise RequestError for an invalid value.
+
+    A `state_url` goes before that of the environment.
+    """
     ruling = environ.get(GATEWAYS_FROM)
     return SessionSettings(
         root.resolve(),
         gateway,
         home_of(environ),
-        environ.get(STATE_URL, ""),
+        environ.get(STATE_URL, "") if state_url is None else state_url,
         environ.get("MERGEPLAN_PROJECT", ""),
         environ.get(OPENLINEAGE_KEY, ""),
         Path(ruling) if ruling else None,

@@ -4,7 +4,7 @@ import hashlib
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -79,7 +79,6 @@ class Site:
             "model": model,
             "drawn": draw_neighbourhood(self.catalog.models, name),
             "strip": draw_strip(model, self.catalog.made_at),
-            "unused": self._unused_names,
         }
 
     @property
@@ -90,10 +89,6 @@ class Site:
     def _anchor_links(self) -> Mapping[str, Any]:
         link = {"link": lambda name: f"#{quote(page_name(name))}", "home": "#index", "search_link": _search_link("")}
         return {**link, "unused_link": "#unused-columns"}
-
-    @cached_property
-    def _unused_names(self) -> frozenset[tuple[str, str]]:
-        return frozenset((column.model, column.column) for column in self.catalog.unused_columns or ())
 
 
 def _page_address(name: str) -> str:

@@ -119,7 +119,6 @@ class CatalogPages:
             "model": model,
             "drawn": draw_neighbourhood(self.catalog.models, name),
             "strip": draw_strip(model, self.catalog.made_at),
-            "unused": self._names_of_unused,
             "versions": activity.versions,
             "audits": activity.audits,
             "plans": activity.plans,
@@ -153,7 +152,3 @@ class CatalogPages:
     @cached_property
     def model_names(self) -> tuple[str, ...]:
         return tuple(sorted(self.catalog.models))[:CHOICES_MAX]
-
-    @cached_property
-    def _names_of_unused(self) -> frozenset[tuple[str, str]]:
-        return frozenset((column.model, column.column) for column in self.catalog.unused_columns or ())

@@ -45,7 +45,3 @@ def describe_place(loc: tuple[int | str, ...]) -> str:
     if len(keys) < 2:
         return f"`{'.'.join((collection, *keys))}`"
     return f"`{'.'.join(keys[1:])}` of `{keys[0]}`"
-
-
-def _lower_first(message: str) -> str:
-    return message[:1].lower() + message[1:].rstrip(".")

@@ -57,7 +57,7 @@ def name_tables(
             continue  # a table function, or @this_model in an audit
         if isinstance(table.find_ancestor(exp.Hint, exp.Select), exp.Hint):
             continue  # BROADCAST(b) names an alias
-        if not table.db and (_is_cte(table) or table.name.lower() in temporary):
+        if not table.db and (is_cte(table) or table.name.lower() in temporary):
             continue
         text = ".".join(part.name for part in table.parts)
         first = text.split(".")[0].lower()
@@ -170,7 +170,7 @@ def table_key(table: exp.Table) -> str:
     return qualify_table(table.catalog, table.db, table.name) if named else ""
 
 
-def _is_cte(table: exp.Table) -> bool:
+def is_cte(table: exp.Table) -> bool:
     """Return True if a visible WITH defines the name: an earlier CTE of the same WITH, or one of an outer query."""
     node: exp.Expr | None = table
     inside: exp.Expr | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from mergeplan.planner.contract.schedule import (
@@ -101,8 +100,6 @@ def read_schedule(
     With `state_url` and `project`, its name in the state, no file is read and no variable of config.yaml resolved.
     Otherwise config.yaml says where the state is. Raise RequestError if the environment does not exist.
     """
-    settings = settings_of(os.environ, Path(folder), gateway)
-    if state_url is not None:
-        settings = replace(settings, state_url=state_url)
+    settings = settings_of(os.environ, Path(folder), gateway, state_url)
     with open_state(settings, project) as store:
         return make_schedule(store, parse_environment_name(environment))

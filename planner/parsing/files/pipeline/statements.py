@@ -12,6 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.parsing.files.foreign_text import find_macro
+from mergeplan.planner.parsing.sql.names import is_cte
 
 KINDS = {"MATERIALIZED VIEW": "FULL", "VIEW": "VIEW", "TEMPORARY VIEW": "EMBEDDED", "TEMP VIEW": "EMBEDDED"}
 STREAMS = "mergeplan does not plan streams: tables that stream, and what reads them, stay with `spark-pipelines`"
@@ -154,21 +155,11 @@ def _qualify_query(statement: _Statement, name: str, query: str, schema: str) ->
             continue
         if table.name.upper() == "STREAM":
             raise statement.refuse(f"`{name}` reads a stream.", STREAMS)
-        if not table.db and not _is_cte(table):
+        if not table.db and not is_cte(table):
             places[int(table.this.meta["start"])] = 0
     for start in sorted(places, reverse=True):
         query = f"{query[:start]}{schema}.{query[start:]}"
     return query
-
-
-def _is_cte(table: exp.Table) -> bool:
-    node: exp.Expr | None = table
-    while node is not None:
-        clause = node.args.get("with_") or node.args.get("with")
-        if isinstance(clause, exp.With) and any(c.alias.lower() == table.name.lower() for c in clause.expressions):
-            return True
-        node = node.parent
-    return False
 
 
 def _read_name(tokens: Sequence[Token], at: int) -> tuple[list[str], int]:
