@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-import structlog
 from github import Consts
 
 from mergeplan.bot.forge.events import Delivery, InvalidDelivery
@@ -33,7 +32,6 @@ from mergeplan.bot.projects import folder_of, label_of, repository_of
 from mergeplan.bot.records import Pull, Repository
 from mergeplan.bot.settings import ACTIONS_LOGIN, Settings
 
-log = structlog.get_logger(__name__)
 FILES_LISTED = 3000  # of a pull request; GitHub lists no more
 GONE = (401, 403, 404, 409, 410, 451)  # of a repository that is no longer there for the bot
 BLOCKED = (403, 451)  # of a repository that GitHub shows nobody

@@ -30,10 +30,6 @@ class PhysicalChange:
     tables: Tables = ()
     columns: tuple[str, ...] = ()
 
-    @property
-    def is_worse(self) -> bool:
-        return self.after > self.before
-
 
 @dataclass(frozen=True)
 class PhysicalDiff:

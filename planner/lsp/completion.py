@@ -20,7 +20,8 @@ from mergeplan.planner.parsing.definitions.audits.audits import property_names a
 from mergeplan.planner.parsing.definitions.audits.builtin_audits import BUILT_IN as AUDITS
 from mergeplan.planner.parsing.files.lint_config import BUILT_IN as RULES
 from mergeplan.planner.parsing.files.model_file import property_names
-from mergeplan.planner.parsing.macros.expand import BUILT_IN, DATES
+from mergeplan.planner.parsing.macros.expand import BUILT_IN
+from mergeplan.planner.parsing.sql.macro_scope import DATES
 from mergeplan.planner.parsing.sql.spark_registry import OPEN, OPERATORS
 
 CURSOR = "mergeplan_cursor"  # marks the place of the cursor, so that an unfinished text can be parsed

@@ -12,7 +12,8 @@ from mergeplan.planner.lsp.project_view import ProjectView
 from mergeplan.planner.lsp.sql_file import LARGEST
 from mergeplan.planner.lsp.texts import FileSpan, Lines, Span
 from mergeplan.planner.lsp.yaml_files.places import find_place
-from mergeplan.planner.parsing.macros.expand import BUILT_IN, DATES
+from mergeplan.planner.parsing.macros.expand import BUILT_IN
+from mergeplan.planner.parsing.sql.macro_scope import DATES
 
 _PYTHON_CALL = re.compile(r"@(\w+)")
 _JINJA_MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\s*(\((?:[^%]|%(?!\}))*?\))\s*-?%\}")

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from mergeplan.planner.model.property import Facet, declare
 
-METADATA = Facet.METADATA
-
 
 @dataclass(frozen=True)
 class AuditCall:

@@ -35,9 +35,9 @@ from mergeplan.planner.parsing.files.gateways import apply_gateway_defaults
 from mergeplan.planner.parsing.files.lint_config import NONE, Chosen, OwnRule, check_ignored, select_rules
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_models
 from mergeplan.planner.parsing.files.schema import Config, ConnectionConfig
-from mergeplan.planner.parsing.sql.macro_scope import Scalar
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.sql.user_macros import Scalar
 from mergeplan.planner.parsing.sql.yaml_documents import Document
 from mergeplan.planner.project import python_files
 from mergeplan.planner.project import refused as refusals

@@ -12,9 +12,8 @@ from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.body import Around, Macros, StatementTokens
 from mergeplan.planner.parsing.definitions.materializations.classes import NONE, Materializations
 from mergeplan.planner.parsing.definitions.properties import Property
-from mergeplan.planner.parsing.macros.expand import MacroScope
 from mergeplan.planner.parsing.sql.dates import end_instant, is_relative, parse_instant
-from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes, Lookup, no_columns
+from mergeplan.planner.parsing.sql.macro_scope import ColumnTypes, Lookup, MacroScope, no_columns
 from mergeplan.planner.parsing.sql.user_macros import MacroCall, NoMacros, UserMacros, Variable
 
 

@@ -11,10 +11,10 @@ from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.model import PANDAS_NULLS
 from mergeplan.planner.naming import SESSION_CATALOG
 from mergeplan.planner.parsing.definitions.properties import spark_type
-from mergeplan.planner.parsing.macros.expand import Scalar
 from mergeplan.planner.parsing.sql.dates import end_instant, parse_instant, text_of
 from mergeplan.planner.parsing.sql.names import parse_name
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.sql.user_macros import Scalar
 from mergeplan.planner.parsing.sql.yaml_documents import Document, Path, read_document
 
 Row = Mapping[str, object]

@@ -41,10 +41,11 @@ from mergeplan.planner.parsing.definitions.properties import Property
 from mergeplan.planner.parsing.definitions.schedules import cron, read_unit, read_zone, unit_error
 from mergeplan.planner.parsing.definitions.sessions import session_statements
 from mergeplan.planner.parsing.definitions.signals import signal_calls
-from mergeplan.planner.parsing.macros.expand import MacroScope, check_places, expand_block, spark_tree
+from mergeplan.planner.parsing.macros.expand import check_places, expand_block, spark_tree
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql import tokens as sql_tokens
 from mergeplan.planner.parsing.sql.dates import is_relative
+from mergeplan.planner.parsing.sql.macro_scope import MacroScope
 from mergeplan.planner.parsing.sql.misreading import misreading_digest
 from mergeplan.planner.parsing.sql.names import model_name, name_itself, name_outputs, name_tables, name_tokens
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens

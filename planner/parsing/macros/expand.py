@@ -17,7 +17,7 @@ from mergeplan.planner.parsing.macros.control import CONTROL
 from mergeplan.planner.parsing.macros.expander import Expander
 from mergeplan.planner.parsing.macros.relations import RELATIONS
 from mergeplan.planner.parsing.macros.values import VALUES
-from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope, Scalar
+from mergeplan.planner.parsing.sql.macro_scope import DATES, MacroScope
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, parse_tokens, tokenize
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -100,18 +100,3 @@ def _moment_literals(moment: datetime) -> dict[str, exp.Expr]:
         "millis": exp.Literal.number(millis),
         "hour": exp.Literal.number(moment.hour),
     }
-
-
-__all__ = [
-    "BUILT_IN",
-    "DATES",
-    "MacroScope",
-    "Scalar",
-    "check_places",
-    "dates",
-    "expand",
-    "expand_block",
-    "expander",
-    "is_a_name",
-    "spark_tree",
-]

@@ -50,6 +50,3 @@ class MacroScope:
     def names(self) -> set[str]:
         scope_names = {"gateway", "runtime_stage", *(("model_kind_name",) if self.kind else ())}
         return {*self.variables, *self.blueprint, *scope_names}
-
-
-__all__ = ["CREATING", "DATES", "EVALUATING", "ColumnTypes", "Lookup", "MacroScope", "Scalar", "Variable", "no_columns"]

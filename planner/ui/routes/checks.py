@@ -38,7 +38,6 @@ router = APIRouter(route_class=PageRoute)
 ROWS_MOST = 200
 RECORDED_MAX = 1_000  # results that are looked at
 SAMPLES = 5  # rows of each sort, masked
-Side = Annotated[str, Query(max_length=300)]
 COMPARED = ("first", "second", "model", "on", "where")
 
 

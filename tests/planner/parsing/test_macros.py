@@ -14,9 +14,10 @@ from sqlglot import exp
 from mergeplan.planner.errors import ProjectError
 from mergeplan.planner.intervals import Interval
 from mergeplan.planner.parsing.files.model_file import Defaults, parse_model
-from mergeplan.planner.parsing.macros.expand import MacroScope, dates, expand, expand_block, expander, spark_tree
+from mergeplan.planner.parsing.macros.expand import dates, expand, expand_block, expander, spark_tree
 from mergeplan.planner.parsing.macros.expander import CALLS
 from mergeplan.planner.parsing.sql.dates import end_instant, parse_instant
+from mergeplan.planner.parsing.sql.macro_scope import MacroScope
 from mergeplan.planner.parsing.sql.tokens import SourceText, parse_tokens, tokenize
 from mergeplan.planner.parsing.sql.user_macros import MacroCall
 from mergeplan.planner.project.loader import load_project

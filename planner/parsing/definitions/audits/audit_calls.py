@@ -10,8 +10,9 @@ from mergeplan.planner.errors import Located, MergeplanError, ProjectError
 from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.model import Audit
 from mergeplan.planner.parsing.definitions.audits.builtin_audits import ALIASES, BUILT_IN
-from mergeplan.planner.parsing.macros.expand import DATES, spark_tree
+from mergeplan.planner.parsing.macros.expand import spark_tree
 from mergeplan.planner.parsing.macros.splicing import splice_names
+from mergeplan.planner.parsing.sql.macro_scope import DATES
 from mergeplan.planner.parsing.sql.names import table_key
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
 
