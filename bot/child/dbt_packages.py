@@ -15,16 +15,8 @@ from pathlib import Path
 
 import structlog
 
+from mergeplan.bot.child import installing
 from mergeplan.bot.child.dbt_requirements import CHARACTERS_MAX, COMMIT, FILES, LOCK, ROOT_NAME, DbtRequirements
-from mergeplan.bot.child.installing import (
-    ABOUT,
-    CREDENTIALS,
-    Installer,
-    InstallFailed,
-    make_home,
-    measure_folder,
-    prune_folders,
-)
 from mergeplan.bot.child.packages import read_file
 from mergeplan.bot.child.reader import RepositoryReader
 from mergeplan.bot.fetching.origins import HUB, HUB_INSIDE, hub_origins
@@ -101,21 +93,21 @@ def lay_dbt_packages(
             f"{error.message.rstrip('.')} to fetch its packages.", hint=f"{error.hint} {COMMIT}"
         ) from None
     origins = hub_origins(environ, settings.packages_hosts)
-    installer = Installer(settings, origins, environ, should_stop, WRITTEN * FILES_MAX, WRITTEN * BYTES_MAX)
+    installer = installing.Installer(settings, origins, environ, should_stop, WRITTEN * FILES_MAX, WRITTEN * BYTES_MAX)
     install = _Install(installer, wanted, project, python)
     folder = home / "dbt_packages" / install.lock
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         log.info("dbt_packages_installing", file=wanted.path, lock=install.lock)
         install.install_into(folder)
-        prune_folders(folder.parent)
+        installing.prune_folders(folder.parent)
     os.utime(folder)
     _copy_files(folder, project / wanted.install_path)
 
 
 @dataclass(frozen=True)
 class _Install:
-    installer: Installer
+    installer: installing.Installer
     wanted: DbtRequirements
     project: Path
     python: str
@@ -166,7 +158,7 @@ class _Install:
         return self.project / inside if inside in self.wanted.local else None
 
     def _run_dbt(self, work: Path) -> Path:
-        home = make_home(work, "project")
+        home = installing.make_home(work, "project")
         bare = home / "project"
         for path, text in {DBT_PROJECT: BARE, **self._package_texts}.items():
             (bare / path).parent.mkdir(parents=True, exist_ok=True)
@@ -174,16 +166,16 @@ class _Install:
             if os.getuid() == 0 and path == LOCK:  # dbt writes the lock anew where it is not of these packages
                 os.chown(bare / path, OWN_USER, OWN_USER)
         command = [self.python, "-I", "-c", module_program(PROGRAM), str(PACKAGE), str(bare)]
-        read = (*libraries(self.python, os.environ, "-I"), *map(str, ABOUT))
+        read = (*libraries(self.python, os.environ, "-I"), *map(str, installing.ABOUT))
         variables = {HUB: HUB_INSIDE, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
         try:  # without isolation too: no file of a pull request is read there, and what comes from the hub is not run
             exit_code, output = self.installer.run(command, work, read, variables)
-        except InstallFailed as failed:
+        except installing.InstallFailed as failed:
             raise self._package_error(str(failed)) from None
         if exit_code:
             reason = (output.strip().splitlines() or ["dbt failed"])[-1].replace(f"{bare}/", "")
-            raise self._package_error(CREDENTIALS.sub("//", reason)[:400])
-        files, size = measure_folder(bare / "installed", FILES_MAX)
+            raise self._package_error(installing.CREDENTIALS.sub("//", reason)[:400])
+        files, size = installing.measure_folder(bare / "installed", FILES_MAX)
         if files > FILES_MAX or size > BYTES_MAX:
             raise self._package_error(f"they have more than {FILES_MAX:,} files, or {BYTES_MAX >> 20} MiB")
         return bare / "installed"

@@ -11,16 +11,8 @@ from mergeplan.planner.agents.jobs import AgentJobs
 from mergeplan.planner.agents.policy import Policy
 from mergeplan.planner.api.access import Principal
 from mergeplan.planner.api.dates import check_dates
+from mergeplan.planner.api.jobs import requests
 from mergeplan.planner.api.jobs.job import JobKind, JobRecord
-from mergeplan.planner.api.jobs.requests import (
-    ApplyBody,
-    AuditBody,
-    DataDiffBody,
-    Jobs,
-    PhysicalPlanBody,
-    PlanBody,
-    TestBody,
-)
 from mergeplan.planner.api.jobs.results import read_results
 from mergeplan.planner.api.jobs.store import JobRequest
 from mergeplan.planner.api.routes.environments import check_environment
@@ -57,7 +49,7 @@ class JobTools:
         new tables stay empty.
         """
         body = _parse_body(
-            PlanBody,
+            requests.PlanBody,
             environment=environment,
             start=start or None,
             end=end or None,
@@ -75,7 +67,7 @@ class JobTools:
         To prod an agent can only open a pull request. `note` says why, for the environment's history.
         """
         plan = self.check_apply(caller, plan_id)
-        body = _parse_body(ApplyBody, note=note)
+        body = _parse_body(requests.ApplyBody, note=note)
         return self._submit_job(self._job_requests(caller).apply(plan.plan_id, plan.environment, body))
 
     def check_apply(self, caller: Principal, plan_id: str) -> Applicable:
@@ -86,14 +78,16 @@ class JobTools:
         self, caller: Principal, environment: str, select: tuple[str, ...] = (), start: str = "", end: str = ""
     ) -> Json:
         """Start a job that runs the audits of an environment's models on what its tables hold. No rows are shown."""
-        body = _parse_body(AuditBody, environment=environment, select=select, start=start or None, end=end or None)
+        body = _parse_body(
+            requests.AuditBody, environment=environment, select=select, start=start or None, end=end or None
+        )
         check_dates(body.start, body.end)
         check_environment(self.jobs.context(), body.environment)
         return self._submit_job(self._job_requests(caller).audit(body))
 
     def run_tests(self, caller: Principal, names: tuple[str, ...] = ()) -> Json:
         """Start a job that runs unit tests: all, or those of these names, models or files."""
-        return self._submit_job(self._job_requests(caller).test(_parse_body(TestBody, names=names)))
+        return self._submit_job(self._job_requests(caller).test(_parse_body(requests.TestBody, names=names)))
 
     def data_diff(
         self, caller: Principal, environment: str, models: tuple[str, ...] = (), detail: str = "counts"
@@ -104,13 +98,13 @@ class JobTools:
         """
         if detail not in DIFF_DETAILS:
             raise RequestError(f"`{detail[:50]}` is no detail.", hint="It is `counts` or `sample`.")
-        body = _parse_body(DataDiffBody, environment=environment, models=models, detail=detail)
+        body = _parse_body(requests.DataDiffBody, environment=environment, models=models, detail=detail)
         check_environment(self.jobs.context(), body.environment)
         return self._submit_job(self._job_requests(caller).data_diff(body))
 
     def physical_plan(self, caller: Principal, environment: str) -> Json:
         """Start a job that compares Spark's physical plans of an environment's edited queries with prod's."""
-        body = _parse_body(PhysicalPlanBody, environment=environment)
+        body = _parse_body(requests.PhysicalPlanBody, environment=environment)
         check_environment(self.jobs.context(), body.environment)
         return self._submit_job(self._job_requests(caller).physical_plan(body))
 
@@ -157,8 +151,8 @@ class JobTools:
         ]
         return {"total": len(rows), "tests": page_rows(rows, limit, offset)}
 
-    def _job_requests(self, caller: Principal) -> Jobs:
-        return Jobs(self.settings, f"agent:{caller.name}")
+    def _job_requests(self, caller: Principal) -> requests.Jobs:
+        return requests.Jobs(self.settings, f"agent:{caller.name}")
 
     def _submit_job(self, request: JobRequest) -> Json:
         record: JobRecord = self.jobs.context().submit(request)

@@ -6,17 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from mergeplan.planner import intervals
 from mergeplan.planner.engine.table import time_partitioning
 from mergeplan.planner.errors import RequestError
-from mergeplan.planner.intervals import (
-    UNITS,
-    Cron,
-    Interval,
-    Timeline,
-    build_timeline,
-    merge_intervals,
-    subtract_intervals,
-)
 from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Column, Model
 from mergeplan.planner.naming import key_sql
@@ -37,7 +29,7 @@ class Found:
     timeless: int = 0
 
     @classmethod
-    def parse(cls, rows: Iterable[Sequence[object]], cron: Cron) -> Found:
+    def parse(cls, rows: Iterable[Sequence[object]], cron: intervals.Cron) -> Found:
         units: dict[datetime, int] = {}
         timeless = 0
         for text, count in rows:
@@ -51,7 +43,7 @@ class Found:
 
 def time_question(model: Model, columns: tuple[Column, ...], table: str) -> str:
     """Return the SELECT of the number of rows in each unit, or each day, of a model's time."""
-    seconds, time = UNITS[model.cron.unit], model.by_time
+    seconds, time = intervals.UNITS[model.cron.unit], model.by_time
     by = time_partitioning(columns, time.time_column, time.time_format, seconds, use_hidden_column=True)
     return f"SELECT {by.expression} AS unit, count(*) AS rows FROM {table} GROUP BY 1"
 
@@ -69,15 +61,15 @@ def key_question(model: Model, table: str) -> str:
 
 def resolve_loaded_time(
     model: Model, table_content: Found, start: datetime, end: datetime, *, is_declared: bool
-) -> tuple[Timeline, tuple[str, ...]]:
+) -> tuple[intervals.Timeline, tuple[str, ...]]:
     """Return the time that a table holds between two moments, and notes about its other rows and empty time.
 
     Without a declaration a unit counts only if it has rows, because an empty one may never have been computed. Raise
     RequestError if rows would be lost.
     """
     if not model.kind.is_incremental:
-        return build_timeline(EPOCH, model.cron.cut(end)), ()
-    whole = build_timeline(model.cron.cut(start), model.cron.cut(end))
+        return intervals.build_timeline(EPOCH, model.cron.cut(end)), ()
+    whole = intervals.build_timeline(model.cron.cut(start), model.cron.cut(end))
     if not model.kind.is_by_time:
         return whole, ()
     if table_content.timeless:
@@ -89,10 +81,10 @@ def resolve_loaded_time(
             f"{older_count} of its rows are older than {start:%Y-%m-%d}, where `{model.name}` begins: prod would lose "
             "them. Set `start` of the model, or declare `start` of the table."
         )
-    with_rows = merge_intervals(
-        Interval(at, model.cron.next_cut(at)) for at in table_content.units if start <= at < end
+    with_rows = intervals.merge_intervals(
+        intervals.Interval(at, model.cron.next_cut(at)) for at in table_content.units if start <= at < end
     )
-    empty = subtract_intervals(whole, with_rows)
+    empty = intervals.subtract_intervals(whole, with_rows)
     loaded_time = whole if is_declared else with_rows
     if not with_rows:
         raise RequestError(f"it holds no rows between {start:%Y-%m-%d} and {end:%Y-%m-%d}.")
@@ -100,7 +92,7 @@ def resolve_loaded_time(
 
 
 def _time_notes(
-    table_content: Found, start: datetime, end: datetime, empty: Timeline, is_declared: bool, model: Model
+    table_content: Found, start: datetime, end: datetime, empty: intervals.Timeline, is_declared: bool, model: Model
 ) -> Iterable[str]:
     for count, where in (
         (sum(n for at, n in table_content.units.items() if at < model.cron.cut(start)), f"before {start:%Y-%m-%d}"),

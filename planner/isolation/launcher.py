@@ -7,17 +7,10 @@ import os
 import socket
 import sys
 
-from mergeplan.planner.isolation import landlock, seccomp
+from mergeplan.planner.isolation import landlock, seccomp, user
 from mergeplan.planner.isolation.profile import DEVICES, IsolationProfile, profile_from
 from mergeplan.planner.isolation.seccomp import Network
 from mergeplan.planner.isolation.system import PR_SET_NO_NEW_PRIVS, prctl
-from mergeplan.planner.isolation.user import (
-    become_own_user,
-    end_first,
-    keep_capabilities,
-    keep_few_capabilities,
-    limit_process,
-)
 
 FAILED = 125  # exit code
 SAYS = "It cannot be isolated: "
@@ -37,15 +30,15 @@ def restrict_process(profile: IsolationProfile) -> None:
     """Restrict this process to what the profile allows; raise OSError, or KeyError for an unknown architecture."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if profile.network is Network.LISTED:
-        keep_few_capabilities()
+        user.keep_few_capabilities()
     else:
-        end_first()
+        user.end_first()
     if profile.own_user and os.getuid() == 0:
-        become_own_user()
+        user.become_own_user()
     elif profile.own_user:
-        keep_capabilities(0)
+        user.keep_capabilities(0)
     if profile.limited:
-        limit_process(profile.memory, profile.seconds)
+        user.limit_process(profile.memory, profile.seconds)
     version = landlock.version()
     if version < landlock.FLOOR:
         raise OSError(f"Landlock {landlock.FLOOR} is needed, and there is {version or 'none'}")

@@ -5,24 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from mergeplan.planner.contract.lines import (
-    BatchLine,
-    ComparedLine,
-    FailedLine,
-    PlanLine,
-    RepeatedLine,
-    SkippedLine,
-    StageLine,
-    TableLine,
-    TestLine,
-    ViewLine,
-    WaitingLine,
-)
+from mergeplan.planner.contract import lines
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.wire import Line
 
 WEB_ADDRESS = re.compile(r"https?://[^\s()<>\"'`\[\]]+")  # and nothing that a link could do but lead there
-COUNTED = {"tests": TestLine, "create": TableLine, "promote": ViewLine}  # a line of each for each thing of the stage
+# a line of each for each thing of the stage
+COUNTED = {"tests": lines.TestLine, "create": lines.TableLine, "promote": lines.ViewLine}
 
 
 class Step(StrEnum):
@@ -79,42 +68,44 @@ class RunProgress:
 def apply_line(progress: RunProgress, line: Line) -> RunProgress:
     """Return the progress after one more line; the same object where the line does not concern it."""
     match line:
-        case PlanLine():
+        case lines.PlanLine():
             models = tuple(
                 ModelProgress(model.name) for model in line.plan.models if model.intervals and not model.skipped
             )
             return replace(progress, models=models)
-        case StageLine():
+        case lines.StageLine():
             ui = line.spark_ui if WEB_ADDRESS.fullmatch(line.spark_ui) else progress.spark_ui
             return replace(progress, stage=line.name, done=0, of=line.total, note="", spark_ui=ui)
-        case BatchLine():
+        case lines.BatchLine():
             return _apply_batch(progress, line)
-        case ComparedLine() if line.skipped:
+        case lines.ComparedLine() if line.skipped:
             return _update_model(progress, line.reader, lambda model: replace(model, step=Step.UNCHANGED))
-        case FailedLine():
+        case lines.FailedLine():
             return _update_model(
                 progress, line.model, lambda model: replace(model, step=Step.FAILED, note=line.message)
             )
-        case SkippedLine():
+        case lines.SkippedLine():
             note = f"`{line.because}` failed"
             return _update_model(progress, line.model, lambda model: replace(model, step=Step.LEFT_OUT, note=note))
-        case WaitingLine() if line.interval:
+        case lines.WaitingLine() if line.interval:
             return replace(progress, note=f"Waits for a batch of `{line.model}` that an earlier run began on Spark.")
-        case RepeatedLine():
+        case lines.RepeatedLine():
             note = f"A batch of `{line.model}` that an earlier run began on Spark is lost: it is computed again."
             return replace(progress, note=note)
-        case WaitingLine():
+        case lines.WaitingLine():
             target = line.model or line.environment or line.table or ""
             return replace(progress, note=f"Waits for {line.holder}, which is changing `{target}`.")
         case ResultLine():
             return replace(progress, ended=True, note="")
-        case TestLine() | TableLine() | ViewLine() if isinstance(line, COUNTED.get(progress.stage, ())):
+        case lines.TestLine() | lines.TableLine() | lines.ViewLine() if isinstance(
+            line, COUNTED.get(progress.stage, ())
+        ):
             return replace(progress, done=progress.done + 1)
         case _:
             return progress
 
 
-def _apply_batch(progress: RunProgress, line: BatchLine) -> RunProgress:
+def _apply_batch(progress: RunProgress, line: lines.BatchLine) -> RunProgress:
     def add_batch(model: ModelProgress) -> ModelProgress:
         if line.unchanged:
             return replace(model, step=Step.UNCHANGED)

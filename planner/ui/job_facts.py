@@ -4,15 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mergeplan.planner.api.jobs.journal import parse_line
-from mergeplan.planner.contract.lines import (
-    AuditLine,
-    ErrorLine,
-    LintLine,
-    PlanLine,
-    TableDiffLine,
-    TestLine,
-    WarningLine,
-)
+from mergeplan.planner.contract import lines
 from mergeplan.planner.contract.plan import PlanView
 from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.contract.tables import DataDifference
@@ -27,11 +19,11 @@ class JobFacts:
     progress: RunProgress
     plan: PlanView | None = None
     result: ResultLine | None = None
-    audits: tuple[AuditLine, ...] = ()
-    tests: tuple[TestLine, ...] = ()
-    violations: tuple[LintLine, ...] = ()
-    differences: tuple[TableDiffLine | DataDifference, ...] = ()
-    errors: tuple[ErrorLine, ...] = ()
+    audits: tuple[lines.AuditLine, ...] = ()
+    tests: tuple[lines.TestLine, ...] = ()
+    violations: tuple[lines.LintLine, ...] = ()
+    differences: tuple[lines.TableDiffLine | DataDifference, ...] = ()
+    errors: tuple[lines.ErrorLine, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -39,11 +31,11 @@ def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
     """Return the facts of a job; output of libraries between its lines is ignored."""
     progress = RunProgress(job_id)
     plan, result = None, None
-    audits: list[AuditLine] = []
-    tests: list[TestLine] = []
-    violations: list[LintLine] = []
-    differences: list[TableDiffLine | DataDifference] = []
-    errors: list[ErrorLine] = []
+    audits: list[lines.AuditLine] = []
+    tests: list[lines.TestLine] = []
+    violations: list[lines.LintLine] = []
+    differences: list[lines.TableDiffLine | DataDifference] = []
+    errors: list[lines.ErrorLine] = []
     warnings: list[str] = []
     for text in texts:
         line = parse_line(text)
@@ -51,19 +43,19 @@ def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
             continue
         progress = apply_line(progress, line)
         match line:
-            case PlanLine():
+            case lines.PlanLine():
                 plan = line.plan
-            case AuditLine():
+            case lines.AuditLine():
                 audits.append(line)
-            case TestLine():
+            case lines.TestLine():
                 tests.append(line)
-            case LintLine():
+            case lines.LintLine():
                 violations.append(line)
-            case TableDiffLine():
+            case lines.TableDiffLine():
                 differences.append(line)
-            case ErrorLine():
+            case lines.ErrorLine():
                 errors.append(line)
-            case WarningLine():
+            case lines.WarningLine():
                 warnings.append(line.message)
             case ResultLine():
                 plan, result = line.plan or plan, line
@@ -83,6 +75,6 @@ def read_facts(job_id: str, texts: Iterable[bytes]) -> JobFacts:
     )
 
 
-def error_sentence(error: ErrorLine) -> str:
+def error_sentence(error: lines.ErrorLine) -> str:
     place = f"`{error.path}{f':{error.line}' if error.line else ''}`: " if error.path else ""
     return f"{place}{error.message} {error.hint}".strip()

@@ -10,18 +10,7 @@ from mergeplan.planner.api.dates import check_dates
 from mergeplan.planner.api.jobs.job import JobKind, JobPage, JobRecord, JobRow, JobStatus, JobView
 from mergeplan.planner.api.jobs.requests import ApplyBody, Jobs, PlanBody, RestatementBody
 from mergeplan.planner.api.problems import Conflict, problem_responses
-from mergeplan.planner.api.routes.jobs import (
-    EVENTS,
-    READS,
-    JobId,
-    JobsQuery,
-    LastEventId,
-    cancel_record,
-    find_job,
-    follow_events,
-    page_of,
-    row_of,
-)
+from mergeplan.planner.api.routes import jobs
 from mergeplan.planner.errors import PlanMoved, RequestError
 from mergeplan.planner.session.use_cases.plan import rebuild_plan
 
@@ -53,27 +42,30 @@ def make_restatement(
     return accept_job(record, response, "plans")
 
 
-@router.get("/plans", summary="List plans", dependencies=[READS])
-def list_plans(context: Context, query: Annotated[JobsQuery, Query()]) -> JobPage:
+@router.get("/plans", summary="List plans", dependencies=[jobs.READS])
+def list_plans(context: Context, query: Annotated[jobs.JobsQuery, Query()]) -> JobPage:
     """List the plans that are kept, the newest first."""
     kinds = PLANS if query.kind is None else tuple(kind for kind in PLANS if kind is query.kind)
-    return page_of(context.jobs.list(kinds, query.environment) if kinds else (), query)
+    return jobs.page_of(context.jobs.list(kinds, query.environment) if kinds else (), query)
 
 
-@router.get("/plans/{job_id}", summary="Show a plan", dependencies=[READS], responses=problem_responses(404))
-def show_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -> JobView:
+@router.get("/plans/{job_id}", summary="Show a plan", dependencies=[jobs.READS], responses=problem_responses(404))
+def show_plan(request: Request, context: Context, job_id: jobs.JobId, _: Nothing) -> JobView:
     """Return a plan as soon as it is made, or the errors that prevented it."""
-    return context.jobs.view(find_job(context, job_id, principal_of(request), PLANS))
+    return context.jobs.view(jobs.find_job(context, job_id, principal_of(request), PLANS))
 
 
 @router.get(
-    "/plans/{job_id}/events", summary="Follow a plan", dependencies=[READS], responses=EVENTS | problem_responses(404)
+    "/plans/{job_id}/events",
+    summary="Follow a plan",
+    dependencies=[jobs.READS],
+    responses=jobs.EVENTS | problem_responses(404),
 )
 def follow_plan(
-    request: Request, context: Context, job_id: JobId, _: Nothing, last_event_id: LastEventId = None
+    request: Request, context: Context, job_id: jobs.JobId, _: Nothing, last_event_id: jobs.LastEventId = None
 ) -> Response:
     """Stream the JSON lines of the planning as server-sent events."""
-    return follow_events(context, find_job(context, job_id, principal_of(request), PLANS), last_event_id)
+    return jobs.follow_events(context, jobs.find_job(context, job_id, principal_of(request), PLANS), last_event_id)
 
 
 @router.post(
@@ -81,14 +73,14 @@ def follow_plan(
 )
 def apply_plan(
     context: Context,
-    job_id: JobId,
+    job_id: jobs.JobId,
     body: ApplyBody,
     response: Response,
     _: Nothing,
     principal: Annotated[Principal, APPLIER],
 ) -> JobRow:
     """Apply a plan as it was shown: it is made again first, and refused (409) if the result differs."""
-    record = submit_apply(context, find_job(context, job_id, principal, PLANS), body, principal)
+    record = submit_apply(context, jobs.find_job(context, job_id, principal, PLANS), body, principal)
     return accept_job(record, response, "jobs")
 
 
@@ -96,10 +88,10 @@ def apply_plan(
     "/plans/{job_id}/cancel", summary="Cancel a plan", status_code=202, dependencies=[PLANNER],
     responses=problem_responses(404),
 )  # fmt: skip
-def cancel_plan(request: Request, context: Context, job_id: JobId, _: Nothing) -> JobRow:
+def cancel_plan(request: Request, context: Context, job_id: jobs.JobId, _: Nothing) -> JobRow:
     """Ask a planning to end; refused for one that has ended. What applies a plan is a job of its own."""
     principal = principal_of(request)
-    return cancel_record(context, find_job(context, job_id, principal, PLANS), principal)
+    return jobs.cancel_record(context, jobs.find_job(context, job_id, principal, PLANS), principal)
 
 
 def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, principal: Principal) -> JobRecord:
@@ -125,4 +117,4 @@ def submit_apply(context: ApiContext, planned: JobRecord, body: ApplyBody, princ
 def accept_job(record: JobRecord, response: Response, resource: str) -> JobRow:
     """Return the new job and set the address of its result in the response."""
     response.headers["Location"] = f"/api/v1/{resource}/{record.id}"
-    return row_of(record)
+    return jobs.row_of(record)

@@ -4,13 +4,7 @@ import re
 from collections.abc import Sequence
 
 from mergeplan.planner.engine.protocol import Standing, Stands, ViewText
-from mergeplan.planner.engine.spark.described import (
-    NO_OBJECT,
-    Described,
-    create_in_schema,
-    describe_table,
-    is_listed_schema,
-)
+from mergeplan.planner.engine.spark import described
 from mergeplan.planner.engine.spark.errors import condition, is_spark, replaces_views
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.sessions import Sessions
@@ -34,7 +28,7 @@ class SparkCatalog:
 
     def standing(self, name: str) -> Standing | None:
         with self._sessions.statement():
-            description = describe_table(self._sessions, name)
+            description = described.describe_table(self._sessions, name)
             if description is None:
                 return None
             if description.is_view:
@@ -49,7 +43,7 @@ class SparkCatalog:
             try:
                 return self._read_properties(name).get(OWNER, "")
             except Exception as error:
-                if condition(error) in NO_OBJECT:
+                if condition(error) in described.NO_OBJECT:
                     return None
                 raise
 
@@ -93,7 +87,7 @@ class SparkCatalog:
         sql = creation_statement(
             view.name, view.sql.strip(), self._view_comment(view), self._column_comments(view), dict(view.properties)
         )
-        create_in_schema(self._sessions, view.name, sql)
+        described.create_in_schema(self._sessions, view.name, sql)
 
     def _view_comment(self, view: ViewText) -> str:
         return view.comment if self._comments else ""
@@ -103,7 +97,7 @@ class SparkCatalog:
 
     def _swap_described(self, view: ViewText) -> bool:
         name, comment, column_comments = view.name, self._view_comment(view), self._column_comments(view)
-        description = describe_table(self._sessions, name)
+        description = described.describe_table(self._sessions, name)
         if description is None:
             self._create_view(view)
             return True
@@ -144,7 +138,7 @@ class SparkCatalog:
         clauses = self._view_comment(view), self._column_comments(view), dict(view.properties)
         self._run_statement(creation_statement(view.name, text, *clauses, replace=True))
 
-    def _view_text(self, name: str, description: Described) -> str:
+    def _view_text(self, name: str, description: described.Described) -> str:
         if "View Text" in description.details:
             return description.details["View Text"]
         shown: str = self._sessions.run(f"SHOW CREATE TABLE {quote_name(name)}").collect()[0][0]
@@ -164,7 +158,7 @@ class SparkCatalog:
         with self._sessions.statement():
             if (
                 reads
-                and (description := describe_table(self._sessions, name))
+                and (description := described.describe_table(self._sessions, name))
                 and not re.search(reads, self._view_text(name, description))
             ):
                 return
@@ -184,12 +178,12 @@ class SparkCatalog:
         catalog = schema.rpartition(".")[0] or self._default_catalog()
         if catalog != SESSION_CATALOG:
             return self._objects_apart(catalog, schema)
-        if not is_listed_schema(self._sessions, schema):
+        if not described.is_listed_schema(self._sessions, schema):
             return frozenset()
         try:
             rows = self._sessions.run(f"SHOW TABLES IN {quote_name(schema)}").collect()
         except Exception as error:
-            if condition(error) in NO_OBJECT:
+            if condition(error) in described.NO_OBJECT:
                 return frozenset()
             raise
         return frozenset(row["tableName"] for row in rows if not row["isTemporary"])
@@ -203,7 +197,7 @@ class SparkCatalog:
         try:
             self._run_statement(f"DESCRIBE SCHEMA {name}")
         except Exception as error:
-            if condition(error) in NO_OBJECT:
+            if condition(error) in described.NO_OBJECT:
                 return frozenset()
             raise
         tables = self._sessions.run(f"SHOW TABLES IN {name}").collect()
@@ -215,7 +209,7 @@ class SparkCatalog:
         self._default = self._default or self._sessions.current.spark.catalog.currentCatalog()
         return self._default
 
-    def _set_properties(self, name: str, description: Described, properties: dict[str, str]) -> bool:
+    def _set_properties(self, name: str, description: described.Described, properties: dict[str, str]) -> bool:
         """Set a view's properties, and remove earlier ones of ours; return False if nothing changed."""
         if not properties and OURS not in description.properties:
             return False

@@ -14,6 +14,7 @@ from mergeplan.planner.errors import ProjectError, ProjectErrors
 from mergeplan.planner.fingerprint import digest, encode_text
 from mergeplan.planner.intervals import Timeline, build_timeline, subtract_intervals
 from mergeplan.planner.model.model import Model
+from mergeplan.planner.plan import new_table
 from mergeplan.planner.plan.blockers import find_column_errors, find_column_problem, readers_of_removed
 from mergeplan.planner.plan.category import override as overrides
 from mergeplan.planner.plan.category import verdict as verdicts
@@ -27,19 +28,6 @@ from mergeplan.planner.plan.change import REBUILT, Category, Change, ChangeKind,
 from mergeplan.planner.plan.diffs import source_diff
 from mergeplan.planner.plan.forward_only import still_mixed
 from mergeplan.planner.plan.keep_rows import keep_columns, keep_rows, release_columns
-from mergeplan.planner.plan.new_table import (
-    adopt_rows,
-    analyze_query,
-    assign_own_rows,
-    assign_refuted_rows,
-    assign_restated_rows,
-    build_new_snapshot,
-    count_marks,
-    empty_if_requested,
-    has_own_start,
-    holds_part,
-    shape_of,
-)
 from mergeplan.planner.plan.restatement import interval_in_window
 from mergeplan.planner.semantics.shape import Reads
 from mergeplan.planner.semantics.traits import traits_of
@@ -81,7 +69,7 @@ def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) 
         if (
             has_same_parents
             and not is_edited(old.model, model)
-            and (has_own_start(model) or model.name not in inputs.below_moved_starts)
+            and (new_table.has_own_start(model) or model.name not in inputs.below_moved_starts)
         ):
             return Decision(old)
         settled = settle(inputs, model, old, parents)
@@ -94,7 +82,7 @@ def decide_model(inputs: Inputs, model: Model, parents: Mapping[str, Decision]) 
                 return _decide_refuted(settled, seen_rows, reason)
             return _complete_change(settled, seen_rows, _rebuilt_or_kept(settled, seen_rows, verdict, None), None)
     followed = follow_old_snapshot(inputs, old) if old is not None else None
-    analysis = analyze_query(inputs, model, parents)
+    analysis = new_table.analyze_query(inputs, model, parents)
     effects = {name: parent.effect for name, parent in parents.items()}
     parent_columns = {column for parent in parents.values() for column in parent.snapshot.as_parent.columns or ()}
     problem = find_column_problem(inputs.graph, model, analysis.shape, effects, parent_columns)
@@ -121,7 +109,7 @@ def _decide_by_analysis(
             return _decide_restated(Candidate(inputs, old, old, analysis, parents, edited), restatement)
         # the parents' edit touches no part of the fingerprint
         return Decision(inputs.base[model.name])
-    fresh = build_new_snapshot(inputs, model, analysis, parents)
+    fresh = new_table.build_new_snapshot(inputs, model, analysis, parents)
     if old is None:
         return _decide_addition(inputs, fresh, parents)
     return _decide_change(Candidate(inputs, old, fresh, analysis, parents, edited))
@@ -134,7 +122,7 @@ def _decide_change(candidate: Candidate) -> Decision:
     if override is None and (reason := find_refutation(candidate, seen_rows)):
         return _decide_refuted(candidate, seen_rows, reason)
     by_rule = verdict_by_forms(candidate, seen_rows, verdicts.verdict_by_rule(candidate, seen_rows))
-    if candidate.old.marks[count_marks(candidate.old, candidate.model) :]:
+    if candidate.old.marks[new_table.count_marks(candidate.old, candidate.model) :]:
         by_rule = Verdict(Category.BREAKING, "categorized", BACK, EVERY)
     restatement = None if candidate.edited else overrides.find_restatement(candidate.inputs, candidate.old)
     if restatement and by_rule.category not in REBUILT:
@@ -145,7 +133,7 @@ def _decide_change(candidate: Candidate) -> Decision:
     else:
         verdict = release_columns(candidate, verdicts.forward_only_verdict(candidate, by_rule))
     if override and overrides.insists_on_breaking(by_rule, override):
-        candidate = replace(candidate, fresh=assign_own_rows(candidate, override))
+        candidate = replace(candidate, fresh=new_table.assign_own_rows(candidate, override))
     if verdict.category is Category.FORWARD_ONLY:
         decision = keep_rows(candidate, verdict)
     else:
@@ -155,7 +143,7 @@ def _decide_change(candidate: Candidate) -> Decision:
 
 def _decide_refuted(candidate: Candidate, seen_rows: OverParents, reason: str) -> Decision:
     """Decide a model whose verdict Spark's analyzer refutes: it is recomputed, and all its rows count as changed."""
-    candidate = replace(candidate, fresh=assign_refuted_rows(candidate, claim_of(candidate, seen_rows)))
+    candidate = replace(candidate, fresh=new_table.assign_refuted_rows(candidate, claim_of(candidate, seen_rows)))
     verdict = verdicts.forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
     seen_rows = OverParents(candidate.fresh.raw)
     if verdict.category is Category.FORWARD_ONLY:
@@ -165,7 +153,7 @@ def _decide_refuted(candidate: Candidate, seen_rows: OverParents, reason: str) -
 
 def _decide_restated(candidate: Candidate, override: Override) -> Decision:
     """Decide a model whose rows a person wants computed again: its new table takes the other days from the old one."""
-    candidate = replace(candidate, fresh=assign_restated_rows(candidate, override))
+    candidate = replace(candidate, fresh=new_table.assign_restated_rows(candidate, override))
     seen_rows = OverParents(candidate.fresh.raw)
     decision = _rebuilt_or_kept(candidate, seen_rows, overrides.build_restated_verdict(override), override)
     decision = _complete_change(candidate, seen_rows, decision, override)
@@ -182,7 +170,7 @@ def _complete_change(
         decision.change,
         override=override,
         copies=_time_to_copy(replace(decision.change, override=override), old, seen),
-        preview=decision.change.shares is None and holds_part(inputs, candidate.model, candidate.parents),
+        preview=decision.change.shares is None and new_table.holds_part(inputs, candidate.model, candidate.parents),
         effect=decision.effect,
         unchanged=tuple((comparison.model, comparison.columns) for comparison in seen.unchanged),
         claim=claim_of(candidate, seen),
@@ -196,7 +184,7 @@ def _rebuilt_or_kept(
     inputs, old, model = candidate.inputs, candidate.old, candidate.model
     rebuilt = rule_verdict.category in REBUILT
     whole = candidate.fresh
-    table = empty_if_requested(inputs, whole, candidate.parents) if rebuilt else whole
+    table = new_table.empty_if_requested(inputs, whole, candidate.parents) if rebuilt else whole
     # A model without a table is never rebuilt but created again, so that it reads its parents' newest tables.
     keeps = not rebuilt if model.kind.is_stored else table.version == old.version
     # Its query over its parents as they are may mean something else than over what they report: an override or a
@@ -243,7 +231,11 @@ def _time_to_copy(change: Change, old: Snapshot, seen_parents: OverParents) -> T
 
 def _decide_addition(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Decision]) -> Decision:
     adoption = inputs.adopted.get(fresh.name)
-    snapshot = adopt_rows(inputs, fresh, adoption) if adoption else empty_if_requested(inputs, fresh, parents)
+    snapshot = (
+        new_table.adopt_rows(inputs, fresh, adoption)
+        if adoption
+        else new_table.empty_if_requested(inputs, fresh, parents)
+    )
     reason = f"`{fresh.name}` is not in `{inputs.compared.name}` yet."
     change = Change(
         name=fresh.name,
@@ -255,7 +247,7 @@ def _decide_addition(inputs: Inputs, fresh: Snapshot, parents: Mapping[str, Deci
         old=None,
         new=snapshot,
         recomputed=fresh.kind.is_stored and adoption is None,
-        preview=holds_part(inputs, fresh.model, parents),
+        preview=new_table.holds_part(inputs, fresh.model, parents),
         diff=source_diff(None, fresh.model),
         adopts=adoption,
     )
@@ -349,7 +341,7 @@ def add_lost_readers(inputs: Inputs, decision: Decision) -> Decision:
     reads_by_model: dict[str, Reads] = {}
     for reader in graph.children.get(change.name, ()):
         parents = {name: base[name].as_parent for name in graph.parents[reader]}
-        shape = shape_of(base[reader].model, parents, inputs.shapes)
+        shape = new_table.shape_of(base[reader].model, parents, inputs.shapes)
         reads_by_model[reader] = shape.reads.get(change.name, Reads()) if shape else Reads(every=True)
     readers = tuple(
         (column, tuple(sorted(name for name, reads in reads_by_model.items() if _may_read(reads, column))))

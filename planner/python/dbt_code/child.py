@@ -19,21 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from mergeplan.planner.parsing.files.dbt.adapter_defaults import MERGE, add_adapter_defaults
+from mergeplan.planner.python.dbt_code import node_data
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
 from mergeplan.planner.python.dbt_code.connection import refuse_settings
 from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
 from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, replace_marks
-from mergeplan.planner.python.dbt_code.node_data import (
-    column_data,
-    constraint_data,
-    exposure_data,
-    freshness_data,
-    keep_constraints,
-    owner_name,
-    plain_value,
-)
 from mergeplan.planner.python.dbt_code.own_macros import ROWS, OwnMacros, refuse_unlike_snapshot
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.thread_locks import use_thread_locks
@@ -177,7 +169,7 @@ class Compiling:
             "nodes": self.nodes(answers),
             "sources": [self.source(source) for source in self.manifest.sources.values()],
             "unit_tests": sorted(unit_tests, key=lambda test: test["id"]),
-            "exposures": [exposure_data(exposure) for exposure in self.manifest.exposures.values()],
+            "exposures": [node_data.exposure_data(exposure) for exposure in self.manifest.exposures.values()],
             "hooks": [node.raw_code for node in self.manifest.nodes.values() if node.resource_type == "operation"],
             "files": sorted(self.files()),
             "calls": [self.call(text) for text in calls],
@@ -218,16 +210,17 @@ class Compiling:
             "id": node.unique_id, "type": kind, "name": node.name, "path": self.path(node),
             "package": node.package_name, "relation": self.relation(node), "language": getattr(node, "language", "sql"),
             "settings": {
-                name: plain_value(config[name]) for name in SETTINGS if config.get(name) not in (None, {}, [])
+                name: node_data.plain_value(config[name]) for name in SETTINGS if config.get(name) not in (None, {}, [])
             },
-            "columns": [column_data(column) for column in (getattr(node, "columns", {}) or {}).values()],
-            "description": node.description or "", "tags": sorted(node.tags), "owner": owner_name(node, self.manifest),
+            "columns": [node_data.column_data(column) for column in (getattr(node, "columns", {}) or {}).values()],
+            "description": node.description or "", "tags": sorted(node.tags),
+            "owner": node_data.owner_name(node, self.manifest),
             "depends_on": sorted(getattr(getattr(node, "depends_on", None), "nodes", ())),
             "attached": getattr(node, "attached_node", None) or "",
             "hooks": [], "post_hooks": [], "text": "", "later": "", "error": "", "types": [],
             "asks": [], "hook_asks": [],
         }  # fmt: skip
-        if constraints := [*constraint_data(node)]:
+        if constraints := [*node_data.constraint_data(node)]:
             data["settings"]["constraints"] = constraints
         try:
             with limit_time(COMPILING):
@@ -318,8 +311,8 @@ class Compiling:
         return {
             "id": source.unique_id, "relation": self.relation(source),
             "path": self.path(source), "description": source.description or "",
-            "columns": [column_data(column) for column in source.columns.values()], "tags": sorted(source.tags),
-            "freshness": freshness_data(source),
+            "columns": [node_data.column_data(column) for column in source.columns.values()],
+            "tags": sorted(source.tags), "freshness": node_data.freshness_data(source),
         }  # fmt: skip
 
     def compile(self, node: Any, *, incremental: bool) -> str:
@@ -335,7 +328,7 @@ class Compiling:
         """Return the text of a node, with relations of ephemeral models for dbt's common table expressions."""
         is_incremental = getattr(node.config, "materialized", "") == "incremental"
         is_later = incremental if is_incremental else None
-        with self.questions.answering(node, is_later=is_later), keep_constraints(node):
+        with self.questions.answering(node, is_later=is_later), node_data.keep_constraints(node):
             context = {"is_incremental": lambda: incremental, **fixed_context(self.config, time)}
             text = self.compiler._compile_code(node, self.manifest, context)
         compiled, node.compiled = str(text.compiled_code), False

@@ -8,23 +8,14 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from mergeplan.planner.semantics.query import sources
 from mergeplan.planner.semantics.query.algebra import ROW, Block, LateralJoin, Ref, Relation, Term
 from mergeplan.planner.semantics.query.row_order import RowProvenance
-from mergeplan.planner.semantics.query.sources import (
-    Compound,
-    Full,
-    Generated,
-    Group,
-    Limit,
-    Sealed,
-    TableSource,
-    Union,
-    Values,
-)
 
 _KINDS: tuple[type[Any], ...] = (
     Term, Ref, Block, LateralJoin, Relation,
-    TableSource, Sealed, Group, Limit, Generated, Values, Full, Union, Compound,
+    sources.TableSource, sources.Sealed, sources.Group, sources.Limit, sources.Generated, sources.Values,
+    sources.Full, sources.Union, sources.Compound,
 )  # fmt: skip
 _NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
 _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _KINDS}

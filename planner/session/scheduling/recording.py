@@ -4,16 +4,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from mergeplan.planner.apply import events
 from mergeplan.planner.apply.backfill.clear_intervals import forget_restated
-from mergeplan.planner.apply.events import (
-    AuditRan,
-    BatchDone,
-    Event,
-    ModelFailed,
-    ModelSkipped,
-    ModelStarted,
-    ModelUpToDate,
-)
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.intervals import Timeline, merge_intervals, subtract_intervals
 from mergeplan.planner.plan.build import Plan
@@ -39,24 +31,24 @@ class RunRecorder:
         """True when a model failed or was skipped."""
         return any(model.status in (RunStatus.FAILED, RunStatus.SKIPPED) for model in self._models.values())
 
-    def record(self, event: Event) -> None:
+    def record(self, event: events.Event) -> None:
         if isinstance(event, Due):
             self._expect_models(event.plan)
-        elif isinstance(event, ModelStarted):
+        elif isinstance(event, events.ModelStarted):
             self._batches[event.model] = event.batches
             self._change_model(event.model, status=RunStatus.RUNNING)
-        elif isinstance(event, BatchDone):
+        elif isinstance(event, events.BatchDone):
             self._add_batch(event)
-        elif isinstance(event, AuditRan) and event.result.model in self._models:
+        elif isinstance(event, events.AuditRan) and event.result.model in self._models:
             model, result = self._models[event.result.model], event.result
             count = AuditCount(result.name, result.count, result.blocking)
             earlier = tuple(audit for audit in model.audits if audit.name != result.name)
             self._models[model.model] = replace(model, audits=(*earlier, count))  # kept with the next change
-        elif isinstance(event, ModelUpToDate):
+        elif isinstance(event, events.ModelUpToDate):
             self._change_model(event.model, status=RunStatus.DONE)
-        elif isinstance(event, ModelFailed):
+        elif isinstance(event, events.ModelFailed):
             self._change_model(event.model, status=RunStatus.FAILED, message=event.message)
-        elif isinstance(event, ModelSkipped):
+        elif isinstance(event, events.ModelSkipped):
             message = f"`{event.because}`, which it reads, failed."
             self._change_model(event.model, status=RunStatus.SKIPPED, message=message)
         self._emit(event)
@@ -92,7 +84,7 @@ class RunRecorder:
             ],
         )
 
-    def _add_batch(self, event: BatchDone) -> None:
+    def _add_batch(self, event: events.BatchDone) -> None:
         model = self._models.get(event.model)
         if model is None:
             return

@@ -6,16 +6,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from mergeplan.planner.apply import janitor
 from mergeplan.planner.apply.events import Promoted, PromotionRecovered, Recovery
 from mergeplan.planner.apply.events import ignore_event as no_events
-from mergeplan.planner.apply.janitor import (
-    RETENTION,
-    drop_expired,
-    find_expired_environments,
-    find_unused_tables,
-    measure_sizes,
-    sweep_tables,
-)
 from mergeplan.planner.apply.old_versions import OldVersions, find_old_versions, remove_old_versions
 from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.apply.promotion.rollback import AskedBy, RollbackPlan, build_rollback
@@ -108,7 +101,7 @@ def invalidate_environment(work: Workspace, name: str, who: str = "") -> Invalid
         else:
             done = Promoted(name, recovery.revision, 0, 0, len(recovery.views), 0)
     work.store.overrides.forget_restatement(name)  # a category is of one change, and stays that of the same one
-    return Invalidated(done, sweep_tables(work.store, work.engine, work.now, orphans=True, emit=work.on_event))
+    return Invalidated(done, janitor.sweep_tables(work.store, work.engine, work.now, orphans=True, emit=work.on_event))
 
 
 def run_janitor(work: Workspace, retention: timedelta | None = None, keep: Collection[str] = ()) -> Swept:
@@ -122,18 +115,18 @@ def run_janitor(work: Workspace, retention: timedelta | None = None, keep: Colle
     """
     config = work.project.config
     if retention is None:
-        retention = parse_ttl(config.snapshot_ttl) if config.snapshot_ttl else RETENTION
+        retention = parse_ttl(config.snapshot_ttl) if config.snapshot_ttl else janitor.RETENTION
     pinned = {name.lower() for name in (*config.pinned_environments, *keep)}
     if work.only_looks:
         over, tables = (
-            find_expired_environments(work.store, work.now, pinned),
-            find_unused_tables(work.store, work.now, retention),
+            janitor.find_expired_environments(work.store, work.now, pinned),
+            janitor.find_unused_tables(work.store, work.now, retention),
         )
         old = find_old_versions(work.store) if config.table_history_ttl else OldVersions()
         return Swept(tuple(over), tuple(tables), dropped=False, old_versions=old)
-    over = drop_expired(work.store, work.engine, work.now, pinned, emit=no_events)
-    gone = sweep_tables(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
-    measure_sizes(work.store, work.engine, work.store.environments.get(PROD))
+    over = janitor.drop_expired(work.store, work.engine, work.now, pinned, emit=no_events)
+    gone = janitor.sweep_tables(work.store, work.engine, datetime.now(UTC), retention, emit=work.on_event)
+    janitor.measure_sizes(work.store, work.engine, work.store.environments.get(PROD))
     history = parse_ttl(config.history_ttl) if config.history_ttl else HISTORY
     forgotten = work.store.retention.forget(datetime.now(UTC) - max(history, retention))
     old = OldVersions()

@@ -22,17 +22,7 @@ from mergeplan.planner.engine.spark.classic_session import ClassicSession
 from mergeplan.planner.engine.spark.connect.comparing import LINE_MAX, WORD, answer_comparison
 from mergeplan.planner.engine.spark.connect.local_analyzer import LocalAnalyzer
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.process.format_requests import (
-    FormatRequest,
-    accept_request,
-    is_empty,
-    is_waited_for,
-    jars_of,
-    latest_accepted_request,
-    next_request,
-    refuse_request,
-    request_of,
-)
+from mergeplan.planner.engine.spark.process import format_requests
 from mergeplan.planner.engine.spark.process.format_settings import starting_conf, startup_formats
 from mergeplan.planner.engine.spark.process.java import profile_of
 from mergeplan.planner.engine.spark.session import silence_libraries
@@ -44,7 +34,7 @@ SHARED = {
 }
 
 
-Asked = tuple[Path, FormatRequest]
+Asked = tuple[Path, format_requests.FormatRequest]
 EVERY = 30.0  # seconds between two queries
 PATIENCE = 300.0  # seconds that an answer may take: a Spark short of memory or cores is slow, and may recover
 
@@ -108,15 +98,16 @@ def serve_warm(
         raise RequestError("only the embedded catalog can be kept warm.", hint="This connection brings its own.")
     silence_libraries()
     lock = CatalogLock(spark_folder(home))
-    project_request = request_of(connection)  # of a project; outside of one, what the last client needed
+    # of a project; outside of one, what the last client needed
+    project_request = format_requests.request_of(connection)
     with _stop_event() as stop:
         lock.acquire(WAIT)
         lock.publish(Owner(os.getpid(), command(), warm=True))
         try:
             current_connection = (
                 connection
-                if project_request != FormatRequest()
-                else latest_accepted_request(lock.folder).extend_connection(connection)
+                if project_request != format_requests.FormatRequest()
+                else format_requests.latest_accepted_request(lock.folder).extend_connection(connection)
             )
             try:
                 session = _start_session(lock, current_connection, home, profile)
@@ -146,9 +137,9 @@ def _restart_session(
     try:
         session = _start_session(lock, extended_connection, home, profile)
     except RequestError as error:
-        refuse_request(path, error)
+        format_requests.refuse_request(path, error)
         return _start_session(lock, connection, home, profile), connection
-    accept_request(lock.folder, path, request)
+    format_requests.accept_request(lock.folder, path, request)
     return session, extended_connection
 
 
@@ -168,7 +159,7 @@ def _serve_clients(
             owner = Owner(
                 os.getpid(), command(), session.serving.port, counter, session.serving.token, warm=True,
                 isolated=session.is_isolated, formats=startup_formats(connection, home), apart=connection.apart,
-                jars=jars_of(connection),
+                jars=format_requests.jars_of(connection),
             )  # fmt: skip
             lock.publish(owner)
             reason = session.jvm.open_reason
@@ -192,22 +183,22 @@ def _serve_clients(
 
 def _next_request(lock: CatalogLock, connection: Connection, home: Path) -> Asked | None:
     """Return the next request that a start may fulfil; refuse one whose settings alone make that impossible."""
-    session_request = next_request(lock.folder)
+    session_request = format_requests.next_request(lock.folder)
     if session_request is None:
         return None
     try:
         starting_conf(session_request[1].extend_connection(connection), home)
     except RequestError as error:
-        refuse_request(session_request[0], error)
+        format_requests.refuse_request(session_request[0], error)
         return None
     return session_request
 
 
 def _wait_until_idle(session: ClassicSession, lock: CatalogLock, path: Path, home: Path, stop: threading.Event) -> bool:
     """Wait until no client is left; return False on a stop, or if no process waits for the new start any more."""
-    while not is_empty(lock.folder):
+    while not format_requests.is_empty(lock.folder):
         _see_that_it_runs(session, home)
-        if stop.wait(0.2) or not is_waited_for(path):
+        if stop.wait(0.2) or not format_requests.is_waited_for(path):
             return False
     return True
 
