@@ -12,16 +12,25 @@ from operator import attrgetter
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from mergeplan.planner.checks.names import ambiguous_column
-from mergeplan.planner.checks.query_places import output_places
 from mergeplan.planner.errors import Located, Place, ProjectError, RuleBroken
 from mergeplan.planner.intervals import Cron
 from mergeplan.planner.model.graph import graph_of, reach_names
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.parsing.files.lint_config import ALWAYS, Chosen, applicable_rules
 from mergeplan.planner.parsing.named_columns import find_unknown_column
-from mergeplan.planner.parsing.sql.tokens import did_you_mean
+from mergeplan.planner.parsing.sql.tokens import (
+    CLOSE,
+    OPEN,
+    QUERY_BEGINS,
+    SourceText,
+    Tokens,
+    did_you_mean,
+    statements,
+    tokenize,
+)
 from mergeplan.planner.project.lineage import UNKNOWN, Followed, FollowedModels
 from mergeplan.planner.project.loader import Project
 from mergeplan.planner.python.linting import RuleRequest, run_rules
@@ -35,6 +44,8 @@ DIGITS = re.compile(r"\d+")
 NEAR = 0.75  # of two names that are one, misspelt
 MISSING_MOST = 10  # columns of a query that no table has
 TICKS = 10  # of a cron, enough to see how often it is due
+OUTPUT_ENDS = ("FROM", "UNION", "INTERSECT", "EXCEPT", "MINUS", "WHERE", "GROUP", "ORDER", "LIMIT", "HAVING", "LATERAL")
+QUANTIFIERS = ("DISTINCT", "ALL")
 
 
 @dataclass(frozen=True)
@@ -375,3 +386,41 @@ CHECKS: Mapping[str, Callable[[LintedProject, Model], Found]] = {
     "noselectstar": _no_select_star,
     "readsendedmodel": _check_ends,
 }
+
+
+def output_places(model: Model) -> tuple[Place, ...]:
+    """Return the place where each output of the outermost SELECT begins; () if it is unknown."""
+    source = SourceText(model.path, model.source, model.dialect)
+    tokens = _query_tokens(source)
+    start = next((i for i, depth in _bracket_depths(tokens) if depth == 0 and tokens[i].text.upper() == "SELECT"), None)
+    if start is None:
+        return ()
+    outputs: list[Token] = []
+    begins = True
+    for index, depth in _bracket_depths(tokens[start + 1 :]):
+        token = tokens[start + 1 + index]
+        if depth == 0 and token.text.upper() in OUTPUT_ENDS and token.token_type is not TokenType.STRING:
+            break
+        if depth == 0 and token.token_type is TokenType.COMMA:
+            begins = True
+        elif begins and token.text.upper() not in QUANTIFIERS and token.token_type is not TokenType.HINT:
+            outputs.append(token)
+            begins = False
+    return tuple(source.place(token) for token in outputs)
+
+
+def _query_tokens(source: SourceText) -> Tokens:
+    try:
+        all_statements = statements(tokenize(source))
+    except ProjectError:
+        return ()
+    return next((statement for statement in all_statements[1:] if statement[0].text.upper() in QUERY_BEGINS), ())
+
+
+def _bracket_depths(tokens: Tokens) -> Iterator[tuple[int, int]]:
+    """Yield each token's index and its depth in brackets; a bracket itself has the depth outside of it."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth -= token.token_type in CLOSE
+        yield index, depth
+        depth += token.token_type in OPEN

@@ -16,7 +16,6 @@ from mergeplan.planner.apply.outcome import Outcome
 from mergeplan.planner.apply.promotion.rollback import RollbackPlan
 from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.errors import Cancelled, Refused, RequestError
-from mergeplan.planner.session.declarations import add_declaration_warnings
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.notebook.check_results import AuditResults, DataDiffs, PhysicalDiffs
 from mergeplan.planner.session.notebook.freshness_results import FreshnessResults
@@ -67,7 +66,7 @@ from mergeplan.planner.session.use_cases.plan import (
     rebuild_plan,
     renew_expiry,
 )
-from mergeplan.planner.session.use_cases.planning import estimate_costs, save_plan
+from mergeplan.planner.session.use_cases.planning import add_declaration_warnings, estimate_costs, save_plan
 from mergeplan.planner.session.use_cases.run import RunResult, compute_due_models
 from mergeplan.planner.session.use_cases.table_diff import table_diffs
 from mergeplan.planner.session.use_cases.unit_tests import TestReport, run_tests

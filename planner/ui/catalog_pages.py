@@ -10,8 +10,7 @@ from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.site.calendar_strip import draw_strip
 from mergeplan.planner.site.neighbourhood import draw_neighbourhood
 from mergeplan.planner.ui.addresses import search_address
-from mergeplan.planner.ui.column_view import ColumnGraph, column_graph
-from mergeplan.planner.ui.graph_view import CatalogGraph, graph_of_catalog, schema_of
+from mergeplan.planner.ui.graph_view import CatalogGraph, ColumnGraph, column_graph, graph_of_catalog, schema_of
 from mergeplan.planner.ui.render import Frame, render
 from mergeplan.planner.ui.search import SearchIndex
 

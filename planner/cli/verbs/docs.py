@@ -13,7 +13,7 @@ from mergeplan.planner.contract.from_catalog import catalog_view
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.exports.dbt_manifest import dbt_catalog, dbt_manifest
 from mergeplan.planner.session.use_cases.catalog import make_catalog
-from mergeplan.planner.site.writing import write_single_file, write_site
+from mergeplan.planner.site.pages import write_single_file, write_site
 from mergeplan.planner.snapshot.environment import PROD, parse_environment_name
 from mergeplan.planner.wording import count_noun
 

@@ -7,7 +7,7 @@ to its own location. If that is interrupted, the next attempt writes aside, and 
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +18,8 @@ from mergeplan.planner.engine.formats.definition import create_table, partition_
 from mergeplan.planner.engine.formats.files_of_tables import input_files, partition_types, table_columns
 from mergeplan.planner.engine.formats.merge_into import NativeMerge
 from mergeplan.planner.engine.formats.partition_locations import (
+    NULL,
+    Run,
     Spec,
     catalog_partitions,
     empty_partitions,
@@ -27,13 +29,12 @@ from mergeplan.planner.engine.formats.partition_locations import (
     specs_of,
     specs_seen,
 )
-from mergeplan.planner.engine.formats.shared_files import let_go, share_files
 from mergeplan.planner.engine.protocol import Expiry, Written
 from mergeplan.planner.engine.spark.described import Described, describe_table
 from mergeplan.planner.engine.spark.quoting import literal, quote_name
 from mergeplan.planner.engine.spark.session import Frame, aggregate_rows
 from mergeplan.planner.engine.spark.sessions import Sessions
-from mergeplan.planner.engine.table import Table
+from mergeplan.planner.engine.table import Partitioning, Table
 from mergeplan.planner.engine.table_files import TableFiles
 from mergeplan.planner.errors import QueryError
 from mergeplan.planner.intervals import Interval, Timeline
@@ -50,6 +51,7 @@ OVERWRITE = "mergeplan.overwrite"  # the property that names the folder of the l
 OWN_OVERWRITE = re.compile(r"mergeplan\.overwrite=(mergeplan-[0-9a-f]{32})")
 OWN_PLACE = re.compile(r"mergeplan\.place=([0-9a-f]+)")  # in hexadecimal digits, in which no word can be found
 ELSEWHERE = re.compile(r"at:[0-9a-f]+")
+ADDED_AT_ONCE = 500  # partitions in one statement
 
 
 @dataclass(frozen=True)
@@ -333,3 +335,45 @@ def _frame_writer(table: Table, frame: Frame) -> Any:
 def is_batch(place: str) -> bool:
     """Return True for the folder of a batch, and False for the location where a table was created."""
     return BATCH_END.search(place) is not None
+
+
+def share_files(run: Run, table: Table, old: str, rows: Timeline) -> None:
+    """Point the new table's partitions to the files of another table's.
+
+    A table that is partitioned by time takes those of these intervals, any other table takes all.
+    """
+    run(f"REFRESH TABLE {quote_name(old)}")  # another process may have pointed it at other files since
+    folders = {unquote(path).rpartition("/")[0] for path in run(f"SELECT * FROM {quote_name(old)}").inputFiles()}
+    parts = [part for folder in sorted(folders) if (part := _partition_clause(table, folder, rows))]
+    for start in range(0, len(parts), ADDED_AT_ONCE):
+        run(f"ALTER TABLE {quote_name(table.name)} ADD {' '.join(parts[start : start + ADDED_AT_ONCE])}")
+
+
+def let_go(run: Run, name: str, place: str) -> None:
+    """Point each partition away from other tables' files: a drop removes whatever a table points to."""
+    for row in run(f"SHOW PARTITIONS {quote_name(name)}").collect():
+        run(f"ALTER TABLE {quote_name(name)} {_partition_spec(row[0].split('/'))} SET LOCATION {literal(place)}")
+
+
+def _partition_clause(table: Table, folder: str, rows: Timeline) -> str:
+    """Return `PARTITION (..) LOCATION ..` for a folder with files; '' if it is no partition of the table."""
+    pieces = folder.split("/")[-len(table.partition_columns) :]
+    if [unquote(piece.partition("=")[0]) for piece in pieces] != [part.column for part in table.partition_columns]:
+        return ""
+    if table.partitioning and not _is_within(table.partitioning, unquote(pieces[0].partition("=")[2]), rows):
+        return ""
+    return f"{_partition_spec(pieces)} LOCATION {literal(folder)}"
+
+
+def _is_within(partitioning: Partitioning, value: str, rows: Timeline) -> bool:
+    return any(low <= value < high for low, high in map(partitioning.bounds, rows))
+
+
+def _partition_spec(pieces: Iterable[str]) -> str:
+    """Return `PARTITION (`day` = '2026-01-01')` for `day=2026-01-01`."""
+    pairs = (piece.partition("=")[::2] for piece in pieces)
+    values = (
+        f"{quote_column(unquote(column))} = {'NULL' if text == NULL else literal(unquote(text))}"
+        for column, text in pairs
+    )
+    return f"PARTITION ({', '.join(values)})"

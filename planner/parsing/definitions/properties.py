@@ -1,5 +1,6 @@
 """The `key value, key value` list of a MODEL or AUDIT block, and typed readers of one value."""
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from mergeplan.planner.errors import Place, ProjectError
 from mergeplan.planner.model.checks import AuditCall
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.model.schedule import SignalCall
 from mergeplan.planner.naming import ColumnName, quote_field, quote_fields
 from mergeplan.planner.parsing.sql.tokens import SourceText, Tokens, closing, did_you_mean, parse_tokens, split_commas
 
@@ -355,3 +357,41 @@ def _parse_dotted_name(prop: Property, part: Tokens) -> str:
         hint = "Is a comma missing?" if is_word else "A name has only letters, digits, underscores and dots."
         raise prop.error(f"`{odd.text}` is not expected in the value of `{prop.key}`.", hint, odd)
     return ".".join(token.text for token in identifiers).lower()
+
+
+def signal_calls(prop: Property) -> tuple[SignalCall, ...]:
+    """Return `(a, b(x := 1))` as calls with arguments as JSON; raise ProjectError for a value that is no literal."""
+    return tuple(_read_signal(prop, part) for part in list_items(prop) if part)
+
+
+def _read_signal(prop: Property, part: Tokens) -> SignalCall:
+    if len(part) == 1:
+        return SignalCall(part[0].text.lower())
+    if part[1].token_type is not TokenType.L_PAREN or closing(part, 1) != len(part) - 1:
+        raise prop.error("A signal is written `name` or `name(argument := value)`.", token=part[1])
+    arguments = (
+        (argument.key, json.dumps(_literal_value(argument, parse_tokens(argument.source, argument.value, "The value"))))
+        for argument in read_properties(prop.source, part[2:-1])
+    )
+    return SignalCall(part[0].text.lower(), tuple(arguments))
+
+
+def _literal_value(prop: Property, tree: exp.Expr) -> object:
+    match tree:
+        case exp.Null():
+            return None
+        case exp.Boolean():
+            return bool(tree.this)
+        case exp.Literal():
+            return tree.this if tree.is_string else _literal_number(tree.this)
+        case exp.Neg(this=exp.Literal(is_string=False)):
+            return -_literal_number(tree.this.this)
+        case exp.Array() | exp.Tuple():
+            return [_literal_value(prop, element) for element in tree.expressions]
+        case exp.Paren():
+            return _literal_value(prop, tree.this)
+    raise prop.error(f"`{prop.text}` is not a string, a number, true, false, NULL or a list of these.")
+
+
+def _literal_number(text: str) -> int | float:
+    return int(text) if text.isdecimal() else float(text)

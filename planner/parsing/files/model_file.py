@@ -37,10 +37,9 @@ from mergeplan.planner.parsing.definitions.incremental import reading_itself
 from mergeplan.planner.parsing.definitions.kinds import apply_kind
 from mergeplan.planner.parsing.definitions.model_defaults import MERGED, merge_properties, select_defaults
 from mergeplan.planner.parsing.definitions.project_defaults import Defaults as Defaults
-from mergeplan.planner.parsing.definitions.properties import Property
+from mergeplan.planner.parsing.definitions.properties import Property, signal_calls
 from mergeplan.planner.parsing.definitions.schedules import cron, read_unit, read_zone, unit_error
 from mergeplan.planner.parsing.definitions.sessions import session_statements
-from mergeplan.planner.parsing.definitions.signals import signal_calls
 from mergeplan.planner.parsing.macros.expand import check_places, expand_block, spark_tree
 from mergeplan.planner.parsing.macros.splicing import is_placed, reads_as
 from mergeplan.planner.parsing.sql import tokens as sql_tokens

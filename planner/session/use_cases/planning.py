@@ -13,6 +13,7 @@ from mergeplan.planner.parsing.files.catalogs import check_views
 from mergeplan.planner.parsing.files.environments import environment_ttl, naming_of
 from mergeplan.planner.parsing.sql.names import without_default
 from mergeplan.planner.plan.build import Category, Plan, Request, build_plan
+from mergeplan.planner.plan.category.reasons import format_names
 from mergeplan.planner.plan.change import Blocker, Change
 from mergeplan.planner.plan.costs import Estimate
 from mergeplan.planner.plan.exposures import exposures_hit
@@ -20,6 +21,7 @@ from mergeplan.planner.plan.forward_only import ForwardOnly
 from mergeplan.planner.plan.restatement_plan import build_restatement
 from mergeplan.planner.plan.schedule import Window
 from mergeplan.planner.plan.selected_changes import find_unselected, select_models
+from mergeplan.planner.semantics.traits import traits_of
 from mergeplan.planner.serial import decode_json, encode_json
 from mergeplan.planner.session.moments import parse_moment
 from mergeplan.planner.session.options import RESET, PlanOptions, categories, category_resets
@@ -335,3 +337,31 @@ def _promises_more(change: Change) -> bool:
     if old is None or old.metadata.freshness is None or not set(new.depends_on) <= set(old.depends_on):
         return True
     return promise.limit < old.metadata.freshness.limit
+
+
+def add_declaration_warnings(work: Workspace, plan: Plan) -> Plan:
+    """Return the plan with warnings of declared tables that have other columns, which a query reads by `*`."""
+    return replace(plan, warnings=(*plan.warnings, *_find_stale_declarations(work)))
+
+
+def _find_stale_declarations(work: Workspace) -> Iterator[Blocker]:
+    models = work.project.models
+    graph = graph_of(models)
+    for name, model in sorted(models.items()):
+        if not (model.kind.is_external and model.columns) or model.open_columns:
+            continue
+        readers = (models[reader] for reader in graph.children.get(name, ()) if reader in models)
+        if any(reader.sql and traits_of(reader.sql, work.shapes).unnamed for reader in readers):
+            yield from _compare_columns(model, {column.name for column in work.find_columns(name)})
+
+
+def _compare_columns(model: Model, columns: set[str]) -> Iterator[Blocker]:
+    declared = {column.name for column in model.columns}
+    if columns and (undeclared_columns := sorted(columns - declared)):
+        hint = "A `*` over it means the declared columns: declare them, or set `partial_columns: true`."
+        yield Blocker(
+            f"`{model.name}` has {format_names(undeclared_columns)}, which {model.path} does not declare. {hint}",
+            model.place,
+        )
+    if columns and (gone := sorted(declared - columns)):
+        yield Blocker(f"{model.path} declares {format_names(gone)}, which `{model.name}` does not have.", model.place)

@@ -11,8 +11,7 @@ from mergeplan.planner.catalog.catalog import Catalog
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.project.lineage import Node
 from mergeplan.planner.ui import graph_view
-from mergeplan.planner.ui.column_view import column_graph
-from mergeplan.planner.ui.graph_view import CatalogGraph, GraphView, GraphWish, graph_of_catalog
+from mergeplan.planner.ui.graph_view import CatalogGraph, GraphView, GraphWish, column_graph, graph_of_catalog
 
 Make = Callable[..., Catalog]
 WIDE = {f"m{n}": f"MODEL (name mart.m{n}, kind FULL);\nSELECT total FROM shop.total" for n in range(4)}

@@ -16,7 +16,7 @@ from pyspark.sql.connect import proto
 
 from mergeplan.planner.engine.spark.connect.admission import Blocks, ReadScope, admit_request
 from mergeplan.planner.engine.spark.connect.admitted_fields import FIELDS, PACKAGE
-from mergeplan.planner.engine.spark.connect.proxy_messages import Malformed, depth_of, message_of
+from mergeplan.planner.engine.spark.connect.project_proxy import Malformed, depth_of, message_of
 from mergeplan.planner.parsing.sql.queried_tables import NotAdmitted
 from tests.planner.asking import SCOPE, SESSION, Asked, run_untrusted
 from tests.planner.engine.spark.attacks import ATTACKS, IN_PYTHON, ORDINARY
