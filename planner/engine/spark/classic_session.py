@@ -24,8 +24,7 @@ from mergeplan.planner.engine.spark.process.format_settings import needs_open_me
 from mergeplan.planner.engine.spark.process.installed import spark_home
 from mergeplan.planner.engine.spark.process.java import Jvm, Profile, java_environment, start_jvm
 from mergeplan.planner.engine.spark.scans import plan_bytes
-from mergeplan.planner.engine.spark.session import LISTED, EngineSession, Frame, listing_here
-from mergeplan.planner.engine.spark.trace_tag import trace_id
+from mergeplan.planner.engine.spark.session import LISTED, EngineSession, Frame, listing_here, trace_id
 from mergeplan.planner.errors import MergeplanError, RequestError
 from mergeplan.planner.naming import SESSION_CATALOG, parts_of
 

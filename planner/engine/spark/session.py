@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -21,6 +22,7 @@ USER = "mergeplan"  # as which we are known to a warm Spark
 LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"  # folders; a job of Spark's lists more than these
 LISTED = "spark.sql.hive.manageFilesourcePartitions"
 _listing_lock = threading.Lock()
+TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 class ServerOperations(Protocol):
@@ -54,8 +56,7 @@ class EngineSession(Protocol):
     def has_ended(self) -> bool:
         """True when the process of this Spark is gone; False where that cannot be seen from here. It never blocks."""
 
-    def sql(self, text: str) -> Frame:
-        """Return the frame of a statement."""
+    def sql(self, text: str) -> Frame: ...
 
     def observe(self, frame: Frame, **aggregates: str) -> tuple[Frame, Callable[[], dict[str, Any]]]:
         """Return the frame with aggregates (Spark SQL) computed on the way, and a function for their values.
@@ -102,8 +103,7 @@ class EngineSession(Protocol):
     def server(self) -> Server:
         """Return how another process reaches this Spark; raise RequestError if none can."""
 
-    def close(self) -> None:
-        """Release the Spark."""
+    def close(self) -> None: ...
 
 
 def aggregate_rows(frame: Frame, aggregates: Mapping[str, str]) -> dict[str, Any]:
@@ -138,3 +138,9 @@ def silence_libraries() -> None:
 def _is_not_py4js(record: logging.LogRecord) -> bool:
     """Return False for what py4j logs by no logger of its own: the stack trace of a call whose JVM ended."""
     return "/py4j/" not in record.pathname
+
+
+def trace_id(environ: Mapping[str, str]) -> str:
+    """Return the trace id in W3C's TRACEPARENT; '' if it is missing or malformed."""
+    match = TRACEPARENT.fullmatch(environ.get("TRACEPARENT", ""))
+    return match[1] if match else ""

@@ -1,11 +1,17 @@
-"""A session on a Spark Connect server, which may be the warm Spark of this machine."""
+"""A session on a Spark Connect server, which may be the warm Spark of this machine.
+
+A server, unlike the warm Spark, continues writes when their client has gone.
+"""
+
+from __future__ import annotations
 
 import atexit
 import os
 import re
 import socket
+import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -16,17 +22,17 @@ from mergeplan.planner.engine.spark.catalog import Owner
 from mergeplan.planner.engine.spark.connect.comparing import ask_to_compare
 from mergeplan.planner.engine.spark.connect.local_analyzer import LocalAnalyzer
 from mergeplan.planner.engine.spark.connect.reattach import Attaching
-from mergeplan.planner.engine.spark.connect.server_operations import ConnectOperations, session_url
 from mergeplan.planner.engine.spark.errors import LACKS, condition, translate_error
 from mergeplan.planner.engine.spark.process.format_requests import Visit
 from mergeplan.planner.engine.spark.process.libraries import LIB
 from mergeplan.planner.engine.spark.scans import parse_plan_bytes
-from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here
-from mergeplan.planner.engine.spark.trace_tag import trace_id
+from mergeplan.planner.engine.spark.session import LISTED, USER, EngineSession, Frame, listing_here, trace_id
 from mergeplan.planner.errors import QueryError, RequestError, SparkUnavailable
 from mergeplan.planner.semantics.spark.spark_settings import DEFAULTS, result_settings
 
 OF_QUERIES = re.compile(r"spark\.sql\.(?!catalog)")  # settings that shape a plan; those of catalogs may hold secrets
+ENDING_SECONDS = 15.0  # for what was interrupted
+LOOK_SECONDS = 1.0  # between two interrupts
 
 
 def without_token(remote: str) -> str:
@@ -35,7 +41,10 @@ def without_token(remote: str) -> str:
 
 
 class ConnectSession:
-    """A session on a Spark Connect server; `visit` keeps the warm Spark `owner`, if it is one, from restarting."""
+    """A session on a Spark Connect server; `visit` keeps the warm Spark `owner`, if it is one, from restarting.
+
+    `operation` is another client's, for which the session is opened.
+    """
 
     def __init__(
         self, server: Server, owner: Owner | None = None, visit: Visit | None = None, operation: Operation | None = None
@@ -83,8 +92,7 @@ class ConnectSession:
     def operations(self) -> ConnectOperations | None:
         if self._owner is not None:
             return None  # the warm Spark restarts when its clients have gone
-        server = self._server
-        return ConnectOperations(self, self._attaching, lambda operation: ConnectSession(server, operation=operation))
+        return ConnectOperations(self, self._attaching)
 
     @property
     def has_ended(self) -> bool:
@@ -106,6 +114,7 @@ class ConnectSession:
                 self.spark.interruptOperation(self.attached.id)
 
     def has_attached_ended(self, seconds: float) -> bool:
+        """Return True if the operation to which it is attached has ended, or ends within `seconds`."""
         client: Any = self.spark.client
         request = LIB.proto.ReattachExecuteRequest(session_id=self.session_id)
         request.user_context.user_id = client._user_id or ""
@@ -260,6 +269,42 @@ class ConnectSession:
             self._visit.close()
 
 
+class ConnectOperations:
+    """The writes that a server continues when their client has gone, as one session knows them."""
+
+    def __init__(self, session: ConnectSession, attaching: Attaching) -> None:
+        self.server, self._session, self._attaching = session.address, session, attaching
+
+    def new(self) -> Operation:
+        return Operation(self.server, self._session.session_id, str(uuid4()))
+
+    def writing(self, operation: Operation) -> AbstractContextManager[None]:
+        return self._attaching.naming(operation.id, again=operation == self._session.attached)
+
+    def attach(self, operation: Operation) -> ConnectSession:
+        """Return the session of another process's operation; raise RequestError if it can no longer be entered."""
+        return ConnectSession(self._session.server(), operation=operation)
+
+    def end(self, operation: Operation) -> None:
+        """End an operation that another process began, and wait for its end.
+
+        If the server does not answer, the operation is left.
+
+        Spark interrupts a thread, and what the thread is about to execute may continue for a while. If its session were
+        released meanwhile, the server would take it for closed and forget it.
+        """
+        if operation.server != self.server:
+            return
+        with suppress(RequestError):
+            session, deadline = self.attach(operation), time.monotonic() + ENDING_SECONDS
+            try:
+                session.end_attached()
+                while not session.has_attached_ended(LOOK_SECONDS) and time.monotonic() < deadline:
+                    session.end_attached()
+            finally:
+                session.let_go()
+
+
 def close_channel(spark: Any) -> None:
     """Close a session's channel once and for all, and let Python collect the session.
 
@@ -272,3 +317,16 @@ def close_channel(spark: Any) -> None:
         spark.client.close()
     finally:
         spark.client.close = lambda: None
+
+
+def session_url(remote: str, session: str) -> str:
+    """Return the address of one session of a Spark Connect server.
+
+    >>> session_url("sc://spark:443/;use_ssl=true", "4f"), session_url("sc://spark", "4f")
+    ('sc://spark:443/;use_ssl=true;session_id=4f', 'sc://spark/;session_id=4f')
+    """
+    address, _, url_parameters = remote.partition("/;")
+    parameters = [
+        parameter for parameter in url_parameters.split(";") if parameter and not parameter.startswith("session_id=")
+    ]
+    return f"{address.rstrip('/')}/;{';'.join([*parameters, f'session_id={session}'])}"

@@ -8,7 +8,7 @@ from mergeplan.planner.engine.protocol import Connection, Server
 from mergeplan.planner.engine.spark.catalog import session_conf
 from mergeplan.planner.engine.spark.connect.connect_session import ConnectSession
 from mergeplan.planner.engine.spark.engine import SparkEngine
-from mergeplan.planner.engine.spark.trace_tag import trace_id
+from mergeplan.planner.engine.spark.session import trace_id
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = f"00-{TRACE}-b7ad6b7169203331-01"

@@ -18,7 +18,7 @@ from uuid import uuid4
 import pytest
 
 from mergeplan.planner.engine.protocol import Connection, Operation
-from mergeplan.planner.engine.spark.connect.server_operations import session_url
+from mergeplan.planner.engine.spark.connect.connect_session import session_url
 from mergeplan.planner.engine.spark.engine import SparkEngine, open_engine
 from mergeplan.planner.engine.spark.session import USER
 from mergeplan.planner.engine.table import Table
