@@ -40,7 +40,6 @@ class Toolbox:
 
     @cached_property
     def tools(self) -> Mapping[str, Tool]:
-        """Each tool by its name."""
         reading, working = self.reading, self.working
         named = {"jobs": working.jobs_list}
         tools = {name: named.get(name) or getattr(reading, name, None) or getattr(working, name) for name in TOOLS}

@@ -6,8 +6,7 @@ import click
 
 from mergeplan.planner.apply.events import Emit, Event
 from mergeplan.planner.cli.terminal import Terminal
-from mergeplan.planner.cli.texts.progress_text import show_progress
-from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr
+from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr, show_progress
 from mergeplan.planner.parsing.files.lint_config import REFUSED
 from mergeplan.planner.session import events
 

@@ -21,9 +21,9 @@ from mergeplan.planner.cli.texts.plan_text import (
     due_text,
     leftover_batch_text,
     plan_text,
+    restatement_effect_text,
     savings_text,
 )
-from mergeplan.planner.cli.texts.restatement_text import restatement_effect_text
 from mergeplan.planner.cli.texts.tests_text import show_tests
 from mergeplan.planner.cli.texts.unfinished_text import print_to_stderr, recovery_text
 from mergeplan.planner.plan.build import Plan

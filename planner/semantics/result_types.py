@@ -11,7 +11,6 @@ from mergeplan.planner.semantics.decimal_types import (
     sum_of_decimals,
     widest_decimal,
 )
-from mergeplan.planner.semantics.fixed_types import AGGREGATES
 from mergeplan.planner.semantics.query.algebra import Part, Relation, Term
 
 TypeOf = Callable[[Part], str | None]
@@ -40,6 +39,40 @@ _ROUNDS = frozenset(("Round", "call bround"))
 _UP_OR_DOWN = frozenset(("Ceil", "Floor"))
 # units of intervals that contain no part of a day
 _DAYS = frozenset("DAY DAYS WEEK WEEKS MONTH MONTHS YEAR YEARS".split())
+_OPERATIONS = {
+    "boolean": """EQ NEQ LT LTE NullSafeEQ and or not in exists Like TRUE FALSE ILike RegexpLike StartsWith EndsWith
+        Contains IsNan ArrayContains""",
+    "int": """int Year Month Day Length Quarter DayOfWeek DayOfYear WeekOfYear Hour Minute Second Ascii StrPosition
+        Levenshtein ArraySize""",
+    "bigint": "StrToUnix IntDiv UnixSeconds UnixMillis UnixMicros",
+    "double": "Sqrt Pow Exp Ln Log Sign MonthsBetween Rand",
+    "string": """text Hex MD5 SHA SHA2 ToBase64 TimeToStr UnixToStr JSONFormat JSONExtractScalar Chr Typeof
+        CurrentUser Uuid""",
+    "date": "TsOrDsToDate LastDay CurrentDate AddMonths NextDay DateFromUnixDate DateTrunc TsOrDsAdd",
+    "timestamp": "CurrentTimestamp TimestampTrunc AtTimeZone FromTimeZone",
+    "timestamp_ntz": "Localtimestamp",
+}
+_CALLS = {  # that the parser knows by their name only
+    "int": "weekday hash unix_date",
+    "bigint": "crc32 xxhash64 monotonically_increasing_id",
+    "double": "log10 log2",
+    "string": "bin conv format_number",
+    "date": "make_date",
+    "timestamp": "now timestamp_seconds timestamp_millis timestamp_micros",
+}
+_PHRASES = {"is null": "boolean", "in query": "boolean"}
+FIXED: Mapping[str, str] = {
+    **{name: type_ for type_, names in _OPERATIONS.items() for name in names.split()},
+    **{f"call {name}": type_ for type_, names in _CALLS.items() for name in names.split()},
+    **_PHRASES,
+}
+AGGREGATES: Mapping[str, str] = {
+    **dict.fromkeys(("RowNumber", "Rank", "DenseRank", "Ntile"), "int"),
+    **dict.fromkeys(("CumeDist", "PercentRank"), "double"),
+    **dict.fromkeys(("Count", "CountIf", "ApproxDistinct"), "bigint"),
+    **dict.fromkeys("Stddev StddevPop Variance VariancePop Corr CovarPop CovarSamp".split(), "double"),
+    **dict.fromkeys(("LogicalOr", "LogicalAnd"), "boolean"),
+}
 
 
 def may_differ_in(form: str, type_: str | None) -> bool:

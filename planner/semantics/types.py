@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from mergeplan.planner.semantics.fixed_types import FIXED
 from mergeplan.planner.semantics.query.algebra import ROW, Part, Ref, Relation, Term
-from mergeplan.planner.semantics.result_types import WHOLE, result_type
+from mergeplan.planner.semantics.result_types import FIXED, WHOLE, result_type
 
 COLLATED = "string collate ?"  # an unknown type that may have a collation
 PADDED = "char(?)"  # an unknown type with a CHAR in it

@@ -7,12 +7,13 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from mergeplan.planner.fingerprint import digest
 from mergeplan.planner.project.lineage import ALL, ROWS, Node
 from mergeplan.planner.site.highlight import highlight_code
-from mergeplan.planner.site.names import page_name
 from mergeplan.planner.wording import count_noun, duration_text, lateness_text, printable_text, size_text
 
 COLUMN_WORDS = {ROWS: "its rows", ALL: "every column"}
+_SAFE = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,150}")
 
 
 def _group_by_model(nodes: Iterable[Node]) -> list[tuple[str, list[str]]]:
@@ -62,3 +63,14 @@ def _list_filters() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 def _moment_form(at: datetime) -> str:
     return "%Y-%m-%d" if at.time() == datetime.min.time() else "%Y-%m-%d %H:%M UTC"
+
+
+def page_name(model: str) -> str:
+    """Return the file of a model's page, which is its id within a single file.
+
+    >>> page_name("shop.orders")
+    'shop.orders'
+    """
+    if _SAFE.fullmatch(model) and not model.endswith(".") and model != "index":
+        return model
+    return f"{re.sub('[^a-z0-9_]+', '_', model.lower())[:100].strip('_')}-{digest('page', model)[:10]}"

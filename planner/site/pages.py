@@ -16,9 +16,8 @@ from markupsafe import Markup
 from mergeplan.planner.catalog.catalog import Catalog, CatalogModel
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.site.calendar_strip import draw_strip
-from mergeplan.planner.site.filters import page_filters
+from mergeplan.planner.site.filters import page_filters, page_name
 from mergeplan.planner.site.html_templates import open_templates
-from mergeplan.planner.site.names import page_name
 from mergeplan.planner.site.neighbourhood import draw_neighbourhood
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -12,8 +12,14 @@ from dataclasses import dataclass, field, replace
 from mergeplan.planner.checks.diff.diff_query import DiffOptions
 from mergeplan.planner.checks.diff.masking import mask_value
 from mergeplan.planner.checks.diff.row_condition import row_condition
-from mergeplan.planner.checks.diff.same_files import are_same_files
-from mergeplan.planner.checks.diff.table_diff import RowDiff, Samples, SchemaDiff, compare_tables, schema_diff
+from mergeplan.planner.checks.diff.table_diff import (
+    RowDiff,
+    Samples,
+    SchemaDiff,
+    are_same_files,
+    compare_tables,
+    schema_diff,
+)
 from mergeplan.planner.engine.protocol import Engine, Rows
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.errors import Cancelled, QueryError

@@ -18,10 +18,10 @@ from mergeplan.planner.checks.diff.diff_query import (
     bucket_condition,
     compared_type,
 )
-from mergeplan.planner.checks.diff.same_files import are_same_files
 from mergeplan.planner.engine.protocol import Engine, Rows, Value
 from mergeplan.planner.engine.table import HIDDEN_COLUMN
-from mergeplan.planner.errors import RequestError
+from mergeplan.planner.engine.table_files import same_rows
+from mergeplan.planner.errors import QueryError, RequestError
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.naming import quote_column
 from mergeplan.planner.parsing.sql.tokens import did_you_mean
@@ -335,3 +335,15 @@ def _whole_number(cell: Value) -> int:
 def find_changed_models(first: Mapping[str, str], second: Mapping[str, str]) -> tuple[str, ...]:
     """Return the models (name -> table) that both environments have, with another table each."""
     return tuple(sorted(name for name in first.keys() & second.keys() if first[name] != second[name]))
+
+
+def are_same_files(engine: Engine, tables: tuple[str, str], columns: Iterable[str], where: str = "") -> bool:
+    """Return True if two tables, or a condition's partitions in both, certainly hold the same rows in these columns.
+
+    No row is read. The caller knows that no process overwrites the tables' files.
+    """
+    try:
+        first = engine.tables.files(tables[0], where)
+        return first is not None and same_rows(first, engine.tables.files(tables[1], where), columns)
+    except QueryError:  # unknown to Spark: rows may still be read
+        return False

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from mergeplan.planner.apply.events import BatchAwaited, BatchDone, BatchRepeated, Compared
+from mergeplan.planner.apply.events import BatchAwaited, BatchDone, BatchRepeated, Compared, EnvironmentTouched
 from mergeplan.planner.cli.texts.line_tree import LineTree
-from mergeplan.planner.cli.texts.restatement_text import restatement_lines
 from mergeplan.planner.model.graph import reach_names
 from mergeplan.planner.model.kind import Kind
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.category.override import end_of
 from mergeplan.planner.plan.change import Category, Change, ChangeKind
 from mergeplan.planner.plan.costs import Estimate
+from mergeplan.planner.plan.restatement import Touched
 from mergeplan.planner.plan.witness.check import CheckState
 from mergeplan.planner.session.wording import (
     TITLES,
@@ -24,7 +24,7 @@ from mergeplan.planner.session.wording import (
     plan_headline,
 )
 from mergeplan.planner.snapshot.environment import PROD
-from mergeplan.planner.wording import count_noun, first_names, shorten_name, visible_text
+from mergeplan.planner.wording import count_noun, first_names, join_names, shorten_name, visible_text
 
 STYLES = {
     Category.BREAKING: "red",
@@ -307,3 +307,22 @@ def _skip_condition_text(plan: Plan, change: Change) -> str:
 
 def _note_text(text: str) -> Text:
     return Text(text, style="yellow")
+
+
+def restatement_lines(plan: Plan) -> Iterator[Text]:
+    if plan.restatement is None:
+        return
+    for exclusion in plan.restatement.left_out:
+        name = plan.new.naming.view(exclusion.model, plan.environment)
+        yield Text(f"Not restated: {name}, because {exclusion.reason}.", style="yellow")
+    for touched in plan.restatement.touched:
+        yield Text(restatement_effect_text(touched), style="yellow")
+
+
+def restatement_effect_text(effect: Touched | EnvironmentTouched) -> str:
+    effects = []
+    if effect.shared:
+        effects.append(f"shows the same table of {join_names(effect.shared)}")
+    if effect.outdated:
+        effects.append(f"must compute this time of {join_names(effect.outdated)} again, at its next plan or run")
+    return f"`{effect.environment}` {' and '.join(effects)}."

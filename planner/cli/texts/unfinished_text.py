@@ -3,8 +3,8 @@
 import click
 
 from mergeplan.planner.apply.events import Event, PromotionPending, PromotionRecovered, Recovery
-from mergeplan.planner.cli.texts.progress_text import show_progress
-from mergeplan.planner.session.events import StateUnknown
+from mergeplan.planner.session.events import SparkStarted, SparkStarting, StateUnknown, TestsStarted
+from mergeplan.planner.wording import count_noun
 
 
 def pending_text(event: PromotionPending) -> str:
@@ -33,3 +33,15 @@ def print_to_stderr(event: Event) -> None:
         click.echo(f"Warning: whether a promotion is unfinished is not known: {event.reason}", err=True)
     else:
         show_progress(event)
+
+
+def show_progress(event: Event) -> None:
+    match event:
+        case SparkStarting(again=True):
+            click.echo("The warm Spark lacks a table format: it starts again when no other run uses it...", err=True)
+        case SparkStarting():
+            click.echo("Starting Spark...", err=True)
+        case SparkStarted(seconds):
+            click.echo(f"Spark started in {seconds:.1f} s.", err=True)
+        case TestsStarted(total):
+            click.echo(f"Running {count_noun(total, 'unit test')}...", err=True)

@@ -25,14 +25,13 @@ from mergeplan.planner.python.dbt_code.connection import refuse_settings
 from mergeplan.planner.python.dbt_code.error_place import find_line, find_place
 from mergeplan.planner.python.dbt_code.fixed_context import fixed_context
 from mergeplan.planner.python.dbt_code.hooks import SHOWN
+from mergeplan.planner.python.dbt_code.limits import limit_time, limit_yaml
 from mergeplan.planner.python.dbt_code.moments import MARKED, TIMES, replace_marks
 from mergeplan.planner.python.dbt_code.own_macros import ROWS, OwnMacros, refuse_unlike_snapshot
 from mergeplan.planner.python.dbt_code.questions import Questions, agate_helper
 from mergeplan.planner.python.dbt_code.thread_locks import use_thread_locks
-from mergeplan.planner.python.dbt_code.time_limit import limit_time
 from mergeplan.planner.python.dbt_code.timed_settings import refuse_timed_settings
 from mergeplan.planner.python.dbt_code.unit_tests import call_node, unit_test_data
-from mergeplan.planner.python.dbt_code.yaml_limit import limit_yaml
 from mergeplan.planner.python.serving import serve_pipes
 
 VERSIONS = "dbt-core 1.7 or newer, below 2, with dbt-spark or dbt-databricks"

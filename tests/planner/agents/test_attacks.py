@@ -18,9 +18,9 @@ import anyio
 import pytest
 from mcp.client import Client
 
-from mergeplan.planner.agents import applying
+from mergeplan.planner.agents import job_tools
 from mergeplan.planner.agents.answers import HIDDEN
-from mergeplan.planner.agents.applying import check_plan
+from mergeplan.planner.agents.job_tools import check_plan
 from mergeplan.planner.agents.server import make_server, open_toolbox
 from mergeplan.planner.api.access import Access, Scope
 from mergeplan.planner.api.jobs.child import Launch
@@ -226,9 +226,9 @@ def test_a_plan_that_would_write_what_prod_shows_is_refused(target: Target, monk
             check_plan(toolbox.working.jobs.context(), target.plans["dev"], 0)
         with toolbox.working.jobs.context().reader.open_state() as work:
             table = work.store.environments.get("prod").snapshots["shop.daily"].table
-        view = applying._find_plan_view(toolbox.working.jobs.context(), target.plans["dev"])
+        view = job_tools._find_plan_view(toolbox.working.jobs.context(), target.plans["dev"])
         shared = tuple(model.model_copy(update={"table": table}) for model in view.models)
-        monkeypatch.setattr(applying, "_find_plan_view", lambda *_: view.model_copy(update={"models": shared}))
+        monkeypatch.setattr(job_tools, "_find_plan_view", lambda *_: view.model_copy(update={"models": shared}))
         with pytest.raises(Refused, match=r"computes tables that prod shows: `shop\.total`"):
             check_plan(toolbox.working.jobs.context(), target.plans["dev"], 20)
     finally:

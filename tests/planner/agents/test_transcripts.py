@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from mcp.client import Client
 
-from mergeplan.planner.agents.applying import TO_PROD
+from mergeplan.planner.agents.job_tools import TO_PROD
 from mergeplan.planner.api.access import Scope
 from mergeplan.planner.session.session import Session
 from mergeplan.planner.session.settings import SessionSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.cli.texts.progress_text import show_progress
+from mergeplan.planner.cli.texts.unfinished_text import show_progress
 from mergeplan.planner.session.events import SparkStarted, SparkStarting, TestsStarted
 
 

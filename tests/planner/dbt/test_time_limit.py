@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from mergeplan.planner.python.dbt_code.compile_error import CompileError
-from mergeplan.planner.python.dbt_code.time_limit import limit_time
+from mergeplan.planner.python.dbt_code.limits import limit_time
 
 
 def go_round() -> None:

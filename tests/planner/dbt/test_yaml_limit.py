@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from mergeplan.planner.python.dbt_code.yaml_limit import VALUES_MAX, count_values
+from mergeplan.planner.python.dbt_code.limits import VALUES_MAX, count_values
 
 LAUGHS = "\n".join(
     ["l0: &l0 [x, x]", *(f"l{at}: &l{at} [{', '.join([f'*l{at - 1}'] * 10)}]" for at in range(1, 10)), "last: *l9"]

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from mergeplan.planner.catalog.catalog import Catalog
-from mergeplan.planner.site.names import page_name
+from mergeplan.planner.site.filters import page_name
 from mergeplan.planner.site.pages import Site
 
 Make = Callable[..., Catalog]

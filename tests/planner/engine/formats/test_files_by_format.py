@@ -11,8 +11,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from mergeplan.planner.checks.diff.diff_query import DiffOptions
-from mergeplan.planner.checks.diff.same_files import are_same_files
-from mergeplan.planner.checks.diff.table_diff import TableDiff, compare_tables
+from mergeplan.planner.checks.diff.table_diff import TableDiff, are_same_files, compare_tables
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table, time_partitioning
 from mergeplan.planner.intervals import Interval

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from mergeplan.planner.checks.diff.same_files import are_same_files
+from mergeplan.planner.checks.diff.table_diff import are_same_files
 from mergeplan.planner.engine.protocol import Connection, Server, ViewText
 from mergeplan.planner.engine.spark.catalog import session_conf
 from mergeplan.planner.engine.spark.connect.connect_session import ConnectSession
