@@ -37,7 +37,6 @@ class Place:
 
     @property
     def place(self) -> Place:
-        """Itself."""
         return self
 
     def __str__(self) -> str:

@@ -67,7 +67,6 @@ class Past:
 
     @property
     def tables_of_prod(self) -> frozenset[str]:
-        """The tables that prod shows now."""
         maps = (shown for name, is_shown, shown in self.maps if name == PROD and is_shown)
         return frozenset(snapshot.table for shown in maps for snapshot in shown.values())
 

@@ -43,7 +43,6 @@ class PipelineFolder(Folder):
 
     @cached_property
     def tables(self) -> Mapping[str, PipelineTable]:
-        """The tables by their path."""
         tables: dict[str, PipelineTable] = {}
         for path in filter(self.spec.reads, self._list_paths()):
             for table in self._read_tables(path):

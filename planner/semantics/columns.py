@@ -300,7 +300,9 @@ def _build_analysis(
         text=Digests().hash_texts(relation_digest.rows, *chain.from_iterable(relation_digest.columns.items())),
         columns=columns,
         own=relation_digest,
-        stated=_list_stated_types(relation),
+        stated=tuple(
+            (name, kind) for name, value in relation.columns.items() if (kind := explicit_type(value)) is not None
+        ),
         way=tuple(map(str, way.parts)),
         has_order=has_order,
         frame=clause_digests(relation),
@@ -352,11 +354,6 @@ def _place_obstacle(tree: exp.Expr, query: Query, obstacle: str) -> str:
         except Opaque as opaque:
             return f"{opaque.obstacle}, in the query of {FORMS[part.alias]}"
     return obstacle
-
-
-def _list_stated_types(relation: Relation) -> tuple[tuple[str, str], ...]:
-    types = ((name, explicit_type(value)) for name, value in relation.columns.items())
-    return tuple((name, stated) for name, stated in types if stated is not None)
 
 
 def _find_relied_keys(tree: exp.Expr, parents: Mapping[str, Parent]) -> tuple[tuple[str, Keys], ...]:

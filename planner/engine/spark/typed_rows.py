@@ -61,11 +61,10 @@ def fetch_rows(frame: Frame) -> tuple[tuple[object, ...], ...]:
     names = [f"c{n}" for n in range(len(frame.columns))]
     columns = [f"{forms.get(n, '{0}').format(name)} {name}" for n, name in enumerate(names)]
     rows = (list(row) for row in frame.toDF(*names).selectExpr(*columns).collect())
-    return tuple(tuple(_aware_time(v) if n in instants else v for n, v in enumerate(row)) for row in rows)
-
-
-def _aware_time(value: object) -> object:
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
+    return tuple(
+        tuple(v.replace(tzinfo=UTC) if n in instants and isinstance(v, datetime) else v for n, v in enumerate(row))
+        for row in rows
+    )
 
 
 def _has_table_types(table: Table, frame: Frame) -> bool:

@@ -209,7 +209,6 @@ def outside_jinja(source: SourceText) -> SourceText:
 
 
 def is_jinja(tokens: Tokens) -> bool:
-    """Return True if the tokens contain `{{` or `{%`."""
     for index, token in enumerate(tokens):
         doubled = token.text == "{" and index + 1 < len(tokens) and tokens[index + 1].text == "{"
         if token.token_type is TokenType.BLOCK_START or (doubled and tokens[index + 1].start == token.end + 1):

@@ -131,7 +131,8 @@ def group_keys(
         raise Opaque(f"GROUP BY with {', '.join(sorted(odd)).upper()}")
     sets = [grouping_set for kind in ("cube", "rollup", "grouping_sets") for grouping_set in group.args.get(kind) or ()]
     sets += [expression for expression in group.expressions if isinstance(expression, _SETS)]
-    if any(map(_is_ordinal, group.find_all(exp.Literal))):
+    places = (exp.Group, *_SETS, exp.Tuple, exp.Paren)  # where a number names an output: `1`, `CUBE(1)`
+    if any(isinstance(literal.parent, places) for literal in group.find_all(exp.Literal)):
         raise Opaque("a number in GROUP BY")
     keys = [reader.value(expression, scope) for expression in group.expressions if not isinstance(expression, _SETS)]
     if not sets:
@@ -212,8 +213,3 @@ def _set_members(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, (*_SETS, exp.Tuple)):
         return [member for child in node.expressions for member in _set_members(child)]
     return _set_members(node.this) if isinstance(node, exp.Paren) else [node]
-
-
-def _is_ordinal(literal: exp.Literal) -> bool:
-    """Return True for a number that names an output: `GROUP BY 1`, `GROUP BY CUBE(1)`."""
-    return isinstance(literal.parent, (exp.Group, *_SETS, exp.Tuple, exp.Paren))

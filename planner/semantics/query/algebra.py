@@ -99,8 +99,7 @@ class Digesting(Protocol):
 
     def block(self, block: Block, names: Names) -> str: ...
 
-    def inside(self, block: Block, names: Names) -> Names:
-        """Return the names inside a block."""
+    def inside(self, block: Block, names: Names) -> Names: ...
 
     def around(self, names: Names) -> Names:
         """Return names as they are known one block further in."""
@@ -169,8 +168,7 @@ class Source(ABC):
         return NOTHING
 
     @abstractmethod
-    def rows(self, digests: Digesting, names: Names) -> str:
-        """Return the digest of its rows."""
+    def rows(self, digests: Digesting, names: Names) -> str: ...
 
     @abstractmethod
     def column(self, digests: Digesting, names: Names, inner: Part) -> str:
@@ -243,7 +241,6 @@ class Relation:
 
     @cached_property
     def size(self) -> int:
-        """The size of all columns."""
         return sum(value.size for value in self.columns.values())
 
     @cached_property

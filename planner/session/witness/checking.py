@@ -154,7 +154,8 @@ class Inquiry:
                 raise PlansNotShownError
             for pair, answer in zip(fresh, answers, strict=True):
                 remembered[pair] = answer
-                self._remember_answer(keys[pair], answer)
+                if keys[pair] and not (answer.error or answer.unknown or answer.gave_up):
+                    self._work.lookups.put(keys[pair], json.dumps(encode_json(answer)))
         return [remembered[pair] for pair in analysis.pairs]
 
     def _cache_key(self, analysis: Analysis, index: int) -> str:
@@ -169,7 +170,3 @@ class Inquiry:
             with suppress(ValueError, TypeError, KeyError, AttributeError):
                 return decode_json(PairResult, json.loads(text))
         return None
-
-    def _remember_answer(self, key: str, answer: PairResult) -> None:
-        if key and not (answer.error or answer.unknown or answer.gave_up):
-            self._work.lookups.put(key, json.dumps(encode_json(answer)))

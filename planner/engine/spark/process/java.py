@@ -156,7 +156,9 @@ def start_jvm(
         options = _java_options(folder, conf, profile, config_dir)
         environment = _process_environment(java, answer, conf, config_dir, python)
         reason = open_reason(conf, config_dir)
-        read, write = _confinement_paths(archive, workers, scratch)
+        archived = (str(archive.path.parent),) if archive else ()
+        read = (str(spark_home()), *archived, *(workers.read if workers else ()))
+        write = (scratch, *(workers.write if workers else ()))
         confined: list[Confinement | None] = []
 
         def launch(first: Sequence[str]) -> tuple[subprocess.Popen[bytes], int, str]:
@@ -173,13 +175,6 @@ def start_jvm(
         if confined[0] is not None:
             confined[0].gate.close_start()
         return Jvm(process, port, secret, python, workers, archive, confined[0], reason)
-
-
-def _confinement_paths(
-    archive: ClassArchive | None, workers: Workers | None, scratch: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    read = (str(spark_home()), *((str(archive.path.parent),) if archive else ()))
-    return (*read, *(workers.read if workers else ())), (scratch, *(workers.write if workers else ()))
 
 
 def _start_process(command: list[str], limits: Confinement | None, **how: Any) -> subprocess.Popen[bytes]:

@@ -31,7 +31,6 @@ class BoundAudit:
 
     @property
     def tables(self) -> frozenset[str]:
-        """The tables that the query names."""
         names = (table_key(table).lower() for table in spark_tree(self.sql).find_all(exp.Table))
         return frozenset(filter(None, names))
 
