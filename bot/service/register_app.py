@@ -18,15 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import requests
 
-from mergeplan.bot.github.manifest import (
-    CODE,
-    Registered,
-    build_manifest,
-    conversion_address,
-    form_address,
-    parse_registration,
-    web_address,
-)
+from mergeplan.bot.github import manifest
 from mergeplan.bot.pages.render import headers, register_done, register_form, render_refusal
 from mergeplan.bot.settings import API_VERSION
 from mergeplan.planner.errors import RequestError
@@ -48,15 +40,18 @@ class Registration:
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))  # comes back from GitHub
 
     def build_manifest(self, redirect_url: str) -> dict[str, Any]:
-        return build_manifest(self.name, self.webhook_url, redirect_url, public=self.public)
+        return manifest.build_manifest(self.name, self.webhook_url, redirect_url, public=self.public)
 
 
-def register_app(registration: Registration, port: int, open_page: Callable[[str], None], seconds: float) -> Registered:
+def register_app(
+    registration: Registration, port: int, open_page: Callable[[str], None], seconds: float
+) -> manifest.Registered:
     """Serve the page until GitHub sent the code and the App is stored; raise RequestError if that takes too long."""
     for file in (registration.key_file, registration.variables_file):
         if file.exists():
             raise RequestError(f"`{file}` exists.", hint="Move it away, or name another: a key is never written over.")
-    form_address(registration.api_url, registration.organization, "")  # what is wrong is told before a page is opened
+    # what is wrong is told before a page is opened
+    manifest.form_address(registration.api_url, registration.organization, "")
     server = _Server(registration, port)
     thread = threading.Thread(target=server.serve_forever, name="register-app", daemon=True)
     thread.start()
@@ -67,7 +62,7 @@ def register_app(registration: Registration, port: int, open_page: Callable[[str
     finally:
         server.shutdown()
         server.server_close()
-    if isinstance(server.outcome, Registered):
+    if isinstance(server.outcome, manifest.Registered):
         return server.outcome
     raise server.outcome or RequestError("The App was not registered.")
 
@@ -82,14 +77,14 @@ class _Server(ThreadingHTTPServer):
         self.registration = registration
         self.address = f"http://127.0.0.1:{self.server_port}"
         self.ended = threading.Event()
-        self.outcome: Registered | RequestError | None = None
+        self.outcome: manifest.Registered | RequestError | None = None
         self._taking = threading.Lock()
 
     def form(self) -> str:
         registration = self.registration
-        target = form_address(registration.api_url, registration.organization, registration.state)
+        target = manifest.form_address(registration.api_url, registration.organization, registration.state)
         made = registration.build_manifest(f"{self.address}/callback")
-        return register_form(target, json.dumps(made, indent=2), web_address(registration.api_url))
+        return register_form(target, json.dumps(made, indent=2), manifest.web_address(registration.api_url))
 
     def take(self, code: str) -> tuple[int, str]:
         """Exchange the code, only the first one, and return the status and the page for the browser."""
@@ -120,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
             query.get("state", "").encode(), registration.state.encode()
         ):
             self._send_page(403, render_refusal("Not this way", "Begin with the address that the terminal shows."))
-        elif not CODE.fullmatch(query.get("code", "")):
+        elif not manifest.CODE.fullmatch(query.get("code", "")):
             self._send_page(400, render_refusal("GitHub sent no code", "Go back, and let GitHub make the App."))
         else:
             self._send_page(*self.server.take(query["code"]))
@@ -128,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_page(self, status: int, text: str) -> None:
         body = text.encode()
-        aim = urlsplit(web_address(self.server.registration.api_url))
+        aim = urlsplit(manifest.web_address(self.server.registration.api_url))
         self.send_response(status)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
@@ -141,7 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing, because the addresses are secrets."""
 
 
-def exchange_code(registration: Registration, code: str) -> Registered:
+def exchange_code(registration: Registration, code: str) -> manifest.Registered:
     """Exchange a code for the App and write files of mode 0600; create them before the code is spent."""
     made: list[Path] = []
     try:
@@ -151,7 +146,7 @@ def exchange_code(registration: Registration, code: str) -> Registered:
             except OSError as error:
                 raise RequestError(f"`{file}` cannot be made: {error.strerror}.") from None
             made.append(file)
-        app = parse_registration(_convert_code(registration, code))
+        app = manifest.parse_registration(_convert_code(registration, code))
     except BaseException:
         for file in made:
             file.unlink(missing_ok=True)
@@ -170,7 +165,7 @@ def exchange_code(registration: Registration, code: str) -> Registered:
 def _convert_code(registration: Registration, code: str) -> Mapping[str, Any]:
     """Return GitHub's answer to the code; raise RequestError, without the code, if it gives none."""
     headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": registration.api_version}
-    address = conversion_address(registration.api_url, code)
+    address = manifest.conversion_address(registration.api_url, code)
     try:
         answer = requests.post(address, headers=headers, timeout=EXCHANGE_SECONDS, allow_redirects=False)
         read = answer.json() if answer.status_code == 201 else None

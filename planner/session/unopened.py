@@ -42,7 +42,10 @@ def merge_deployed(
     added_names = reused_names | {name for name in outer if deployed_models[name].kind.is_external}
     absent = {name: deployed_models[name] for name in gone}
     files = tuple(
-        file for refusal in refused_models.refusals for file in _list_refused_files(refusal, absent, refused_models)
+        RefusedFile(error.place or Place(refusal.path), error.message, error.hint, refusal.models, is_deployed)
+        for refusal in refused_models.refusals
+        for is_deployed in [_is_deployed(refusal, absent, refused_models)]
+        for error in refusal.errors
     )
     planned_models = {**opened, **{name: deployed_models[name] for name in added_names}}
     return dict(sorted(planned_models.items())), Unopened(files, dict(sorted(out.items())), frozenset(reused_names))
@@ -121,16 +124,6 @@ def _is_deployed(refusal: Refusal, gone_models: Mapping[str, Model], refused_mod
 def _may_be(model: Model, refused_models: RefusedModels) -> bool:
     """Return True if a deployed model that no file defines may be one of those that cannot be opened."""
     return model.path in refused_models.paths or not refused_models.clear
-
-
-def _list_refused_files(
-    refusal: Refusal, gone_models: Mapping[str, Model], refused_models: RefusedModels
-) -> list[RefusedFile]:
-    is_deployed = _is_deployed(refusal, gone_models, refused_models)
-    return [
-        RefusedFile(error.place or Place(refusal.path), error.message, error.hint, refusal.models, is_deployed)
-        for error in refusal.errors
-    ]
 
 
 def _format_error(error: ProjectError) -> str:
