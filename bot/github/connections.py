@@ -4,6 +4,7 @@
   thread may store its own: that request is sent twice, the first never, and both threads read the same answer.
 - A redirect of a GET is followed without its query, and one of a POST or PATCH is taken for success. GitHub redirects
   each call that names a repository by an earlier name, and asks to repeat it verbatim.
+- A success whose body is a proxy's page, or is cut, is taken for an object without fields, which is kept for good.
 """
 
 import threading
@@ -18,6 +19,7 @@ from mergeplan.bot.forge.failures import ForgeFailed
 FIELDS = ("verb", "url", "input", "headers", "stream")
 REDIRECTS = frozenset({301, 307, 308})
 REDIRECTS_MAX = 3  # of one call
+WITH_JSON = frozenset({200, 201})
 PORTS = {"http": 80, "https": 443}
 Connection = HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass
 
@@ -52,11 +54,13 @@ def _follow_redirects(send: Callable[[Any], RequestsResponse]) -> Callable[[Conn
         response = send(connection)
         for _ in range(REDIRECTS_MAX):
             if response.status not in REDIRECTS:
-                return response
+                break
             connection.url = _find_target(connection, response)
             response = send(connection)
         if response.status in REDIRECTS:  # PyGithub would follow it without an end, or take it for success
             raise ForgeFailed(f"GitHub redirected more than {REDIRECTS_MAX} times.")
+        if response.status in WITH_JSON and not response.read().rstrip().endswith(("}", "]")):
+            raise ForgeFailed("GitHub's answer is cut, or is a proxy's page.")
         return response
 
     return get_response

@@ -1,5 +1,6 @@
 """Retry calls to GitHub: all callers keep a pause that GitHub requested; transient failures are retried."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -59,7 +60,7 @@ def call_patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES)
                 pause.ask(wait)
                 raise _Limited from error
             raise ForgeFailed(_error_message(error), error.status) from error
-        except (requests.RequestException, ConnectionError, TimeoutError) as error:
+        except (requests.RequestException, ConnectionError, TimeoutError, json.JSONDecodeError) as error:
             raise ForgeFailed(f"GitHub is out of reach: {type(error).__name__}.") from error
 
     def again(error: BaseException) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from github.Requester import HTTPRequestsConnectionClass
 
 from mergeplan.bot.forge.failures import ForgeFailed
 from mergeplan.bot.github.gateway import GitHub
+from mergeplan.bot.github.patience import Pause, call_patiently
 from mergeplan_sandbox.gate import Gate
 from tests.bot.conftest import COLUMN, SHOP, Bench
 
@@ -124,3 +126,18 @@ def test_redirects_without_an_end_are_not_followed(bench: Bench, monkeypatch: py
     with pytest.raises(ForgeFailed, match="GitHub redirected more than 3 times"):
         client.requester.requestJsonAndCheck(verb, f"/repos/{SHOP}")
     assert len([call for call in bench.github.calls if call.status in (301, 307)]) == 4
+
+
+def test_a_proxys_page_in_place_of_an_answer_is_asked_for_again(bench: Bench) -> None:
+    """It was kept as a repository without an address: nothing could be fetched until the service was restarted."""
+    gateway = GitHub(bench.settings).repository(SHOP)
+    bench.github.faults.lose_answer("GET", r"/repos/ann/shop$", status=200)
+
+    assert gateway.clone_url.endswith("/ann/shop.git")
+    assert bench.github.faults.pending_faults() == []
+
+
+def test_an_answer_that_is_cut_is_asked_for_again() -> None:
+    answers = iter(['{"items": [{"id": 1}', '{"items": []}'])
+
+    assert call_patiently(Pause(), lambda: json.loads(next(answers))) == {"items": []}
