@@ -143,7 +143,7 @@ class News:
 
 @dataclass(frozen=True)
 class CheckRef:
-    """A check on GitHub that we wrote, and a digest of what it last showed."""
+    """A check on GitHub that we wrote, and a digest of what it last showed; id 0 where GitHub refused it."""
 
     name: str
     sha: str
@@ -195,6 +195,7 @@ class PullRecord:
     shown: ShownPlan = field(default_factory=ShownPlan)
     comment: PlanComment = field(default_factory=PlanComment)
     checks: tuple[CheckRef, ...] = ()
+    refused_at: float = 0.0  # when GitHub last refused one, in seconds of the epoch
     deployments: tuple[DeploymentRef, ...] = ()
     group: MergeGroup = NO_GROUP
     wishes: PlanWishes = field(default_factory=PlanWishes)
@@ -215,6 +216,11 @@ class PullRecord:
         """Return the plan that was promoted; before that its own."""
         last = self.promotion.outcome if self.state is PullState.PROMOTED else self.outcome
         return last.plan if last else None
+
+    def forget_refusals(self) -> PullRecord:
+        """Return the record by which refused checks are written again."""
+        checks = tuple(ref if ref.id else replace(ref, digest="") for ref in self.checks)
+        return replace(self, refused_at=0.0, checks=checks)
 
     @property
     def restates(self) -> bool:

@@ -1,6 +1,7 @@
 """Brings GitHub in line with a record: the comment and the checks are written when what they should say has changed."""
 
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -167,13 +168,15 @@ def _put_first(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, wri
     if write.comment:
         _put_comment(inbox, gateway, record, write.comment)
         return
-    sha, view = write.checks[0]
+    written = write.checks[:1]
+    (sha, view), *_ = written
     try:
         check = gateway.checks.write(_check_request(gateway, record, sha, view))
     except ForgeFailed as error:
         if error.status not in (403, 404, 422):
             raise
-        # A personal token may not write checks, and a commit may be gone: the comment still tells all.
+        # A personal token may not write checks, and a commit may be gone: the comment still tells all. A later pass tries
+        # again, for what stands there may be a success.
         log.warning(
             "check_not_written",
             repository=record.repository,
@@ -181,21 +184,21 @@ def _put_first(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, wri
             check=view.name,
             why=str(error),
         )
-        check = CheckId()
-    inbox.pulls.update(record.repository, record.number, _put_checks, [((sha, view), check)])
+        check, written = CheckId(), write.checks if error.status == 403 else written
+    inbox.pulls.update(record.repository, record.number, _put_checks, [(at, check) for at in written])
 
 
 def _put_checks(record: PullRecord, written_checks: Iterable[tuple[tuple[str, CheckView], CheckId]]) -> PullRecord:
     for (sha, view), check in written_checks:
         ref = CheckRef(view.name, sha, check.id, view.digest, view.is_completed, check.url, check.node)
-        record = record.add_check(ref)
+        record = replace(record.add_check(ref), refused_at=record.refused_at if check.id else time.time())
     return record
 
 
 def _check_request(gateway: RepositoryGateway, record: PullRecord, sha: str, view: CheckView) -> CheckRequest:
     ref = record.check(view.name, sha)
     key = check_key(record.repository, record.number, view.name)
-    check_id = CheckId(ref.id, ref.node, ref.url) if ref else gateway.checks.find(sha, key)
+    check_id = CheckId(ref.id, ref.node, ref.url) if ref and ref.id else gateway.checks.find(sha, key)
     named = replace(view, name=add_label(view.name, label_of(record.repository)))
     return CheckRequest(sha, named, key, check_id, gateway.page(record.number, page_of(view.name)))
 

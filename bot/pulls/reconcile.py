@@ -98,6 +98,8 @@ def _reconcile_pass(current: PullPass) -> None:
         log.info("left_alone", key=current.job.key, why="the repository has no such project")
         return
     pick_up(context, gateway, number, gateway.comments.read(number))
+    if current.record.refused_at:
+        current.update(PullRecord.forget_refusals)
     is_new = not current.record.head or current.record.state is PullState.CLOSED
     for _ in range(STEPS_MOST):
         join_stack(current)

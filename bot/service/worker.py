@@ -42,6 +42,7 @@ EYES_SECONDS = 1.0  # what is not shown by then goes on apart
 DRAIN_TRIES = 5
 KEEP_DAYS = 30.0
 UNAVAILABLE_SECONDS = 60.0  # until a job whose owner is not there is tried again; a webhook may bring it back sooner
+REFUSED_SECONDS = 1800.0  # until checks that GitHub refused to take are written again
 CALLS_A_LOOK = 3  # of the timer, for one repository; one more while pull requests are open
 LONGEST_BACKOFF = 300.0
 
@@ -415,9 +416,10 @@ def group_news(known_records: Mapping[int, PullRecord], groups: Mapping[int, str
 
 
 def is_overdue(record: PullRecord, now: float) -> bool:
-    """Return True if a deadline of the record has passed: of a freeze's start or end, or of an environment."""
+    """Return True if a deadline of the record has passed: of a freeze, of an environment, or of refused checks."""
     over = record.state in (PullState.CLOSED, PullState.PROMOTED) and record.environment.exists
-    return 0 < record.rules.decision.changes_at <= now or (over and 0 < record.environment.keep_until <= now)
+    refused = 0 < record.refused_at <= now - REFUSED_SECONDS
+    return refused or 0 < record.rules.decision.changes_at <= now or (over and 0 < record.environment.keep_until <= now)
 
 
 def is_behind(pull: Pull, record: PullRecord) -> bool:

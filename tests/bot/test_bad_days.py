@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 
 from mergeplan.bot.records import PullState
+from mergeplan.bot.service.worker import is_overdue
 from mergeplan_sandbox.faults import ApiFault, RateLimit
 from tests.bot.conftest import COLUMN, SHOP, Bench
 from tests.bot.test_pull_requests import GREEN
@@ -126,3 +127,23 @@ def test_a_call_of_many_writes_that_fails_or_whose_answer_is_lost_changes_no_end
 
     assert_the_usual_end(bench, live_once(bench))
     assert bench.github.faults.pending_faults() == []
+
+
+@pytest.mark.parametrize("status", [403, 422])
+def test_a_success_does_not_outlive_the_time_in_which_github_refuses_checks(bench: Bench, status: int) -> None:
+    """It stood for good on a head that conflicts by now, because the refused failure counted as shown."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.fail("*", r"^/graphql$|/check-runs", status=status, times=1000)
+    bench.github.commit(SHOP, "main", {"models/orders.sql": "SELECT 5 AS id\n"}, "A conflict", author="ann")
+    bench.idle()
+    assert bench.conclusions(bench.head(number)) == GREEN
+    bench.github.faults.clear()
+    refused_at = bench.record(number).refused_at
+    assert [is_overdue(bench.record(number), refused_at + seconds) for seconds in (60, 3600)] == [False, True]
+    bench.context.inbox.queue.wake(SHOP, number)
+    bench.idle()
+
+    assert bench.conclusions(bench.head(number))["plan"] == "failure"
+    runs = bench.github.state.repositories[SHOP].checks.values()
+    assert len(runs) == len({(run.name, run.head_sha) for run in runs})
