@@ -73,18 +73,18 @@ class Comments:
         def change() -> None:
             self._calls.repo.get_issue(number).get_comment(comment_id).create_reaction(content)
 
-        self._pass_lock(lambda: self._calls.write(change, first=True), None)
+        self._pass_lock(lambda: self._calls.write(change, first=True), None, gone=(404, 410))
 
     def _leave_out(self, body: str, comment_id: int = 0) -> Posted:
         now = datetime.now(UTC).isoformat(timespec="seconds")  # the checks show the same, at this moment
         return Posted(comment_id, self._login, body, now, now, by_bot=True, edited=False)
 
-    def _pass_lock(self, write: Callable[[], T], otherwise: T) -> T:
-        """Write, or go on with the other value where people have locked the conversation: the checks tell all."""
+    def _pass_lock(self, write: Callable[[], T], otherwise: T, gone: tuple[int, ...] = ()) -> T:
+        """Write, or go on with the other value where people have locked the conversation, or deleted the comment."""
         try:
             return write()
         except ForgeFailed as error:
-            if "is locked" not in str(error):
+            if "is locked" not in str(error) and error.status not in gone:
                 raise
             log.warning("comment_not_written", repository=self._calls.name, why=str(error))
             return otherwise

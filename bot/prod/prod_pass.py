@@ -26,6 +26,8 @@ from mergeplan.bot.transitions.prods import ProdCommit, show_commit
 log = structlog.get_logger(__name__)
 STEPS_MAX = 50  # of a pass
 WAITING = frozenset({PullState.MERGED, PullState.UNPROMOTED})
+NOT_AGAIN = frozenset({PullState.UNPROMOTED, PullState.ROLLED_BACK})
+LATE_TRIES = 4  # of the job, 15 s together, until a pull request that GitHub shows as open is taken for open
 
 
 @dataclass
@@ -54,15 +56,30 @@ class ProdPass:
         return {pull.merge_sha: pull.number for pull in merged}
 
     def _find_older(self, closed: Sequence[Pull]) -> Iterator[Pull]:
-        """Yield the known pull requests that were closed before those, as while the service was down."""
+        """Yield the known pull requests that were closed before those, and those that are listed as open and landed.
+
+        The former as while the service was down. Without the latter, which GitHub's lists show late, a merge would be
+        taken for a push, and be promoted without the categories of its pull request.
+        """
         listed = {pull.number for pull in (*closed, *self.gateway.open_pulls())}
+        trees = set(map(self.checkout.tree, self.checkout.first_parents(self.prod.commit, self.facts.head)))
         for record in self.inbox.pulls.list_current(self.repository):
-            if record.number not in listed and record.state not in (PullState.UNPROMOTED, PullState.ROLLED_BACK):
+            landed = record.base.tree in trees or self._holds_anew(record.head)
+            if (landed or record.number not in listed) and record.state not in NOT_AGAIN:
                 try:
-                    yield self.gateway.pull(record.number)
+                    pull = self.gateway.pull(record.number)
                 except ForgeFailed as error:
                     if error.status != 404:  # as of an author whom GitHub hides
                         raise
+                    continue
+                if landed and pull.is_open and pull.base_ref == self.branch and self.job.attempts < LATE_TRIES:
+                    raise ForgeFailed(f"GitHub does not show yet whether #{pull.number} is merged")
+                yield pull
+
+    def _holds_anew(self, commit: str) -> bool:
+        """Return True if the branch got the commit after what prod was brought to."""
+        is_in_branch = bool(commit) and self.checkout.has(commit) and self.contains(self.facts.head, commit)
+        return is_in_branch and not self.contains(self.prod.commit, commit)
 
     def _is_into_branch(self, pull: Pull) -> bool:
         # A layer of a stack may be merged together with those below it; GitHub does not say which base it has then.

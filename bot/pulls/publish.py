@@ -175,8 +175,8 @@ def _put_first(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, wri
     except ForgeFailed as error:
         if error.status not in (403, 404, 422):
             raise
-        # A personal token may not write checks, and a commit may be gone: the comment still tells all. A later pass tries
-        # again, for what stands there may be a success.
+        # A personal token may not write checks, and a commit may be gone: the comment still tells all. A later pass
+        # tries again, for what stands there may be a success.
         log.warning(
             "check_not_written",
             repository=record.repository,

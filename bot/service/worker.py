@@ -295,9 +295,9 @@ class Worker:
                 self.context.forge.repository(row.repository).comments.react(row.number, row.comment_id, "eyes")
             except (ForgePaused, OwnerUnavailable):
                 return
-            except ForgeFailed as error:
+            except ForgeFailed:
                 tries = self._eyes[row.comment_id] = self._eyes.get(row.comment_id, 0) + 1
-                if error.status not in (404, 410) and tries < EYES_TRIES:
+                if tries < EYES_TRIES:
                     continue
             self.context.inbox.commands.mark_seen(row)
 

@@ -147,3 +147,15 @@ def test_a_success_does_not_outlive_the_time_in_which_github_refuses_checks(benc
     assert bench.conclusions(bench.head(number))["plan"] == "failure"
     runs = bench.github.state.repositories[SHOP].checks.values()
     assert len(runs) == len({(run.name, run.head_sha) for run in runs})
+
+
+def test_a_command_whose_comment_was_deleted_keeps_no_other_waiting(bench: Bench) -> None:
+    """Nobody can react to it, and so the job failed for good: no later command was answered."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.github.faults.slow("GET", r"/collaborators/wim/permission$", seconds=1.0)
+    asked = bench.github.comment(SHOP, number, "/categorize orders breaking", author="wim")
+    bench.github.delete_comment(SHOP, asked, author="wim")
+    bench.say(number, "/categorize orders non-breaking")
+
+    assert len(bench.replies(number)) == 2

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from mergeplan.bot.records import PullState
+from mergeplan_sandbox.gate import Gate
 from tests.bot.conftest import COLUMN, FILTER, SHOP, Bench, until
 from tests.bot.pulls.test_groups import REQUIRED
 from tests.bot.pulls.test_stacks import open_stack, prod_models
@@ -119,3 +122,36 @@ def test_who_jumps_the_queue_reaches_prod_first_and_the_others_are_planned_on_it
     assert [bench.record(number).promotion.revision for number in (second, first)] == [2, 3]
     assert list(bench.planner_state()["environments"]) == ["prod"]
     assert (bench.conclusions(bench.head(first)), unfinished(bench)) == (GREEN, [])
+
+
+def hold_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GitHub's lists of pull requests stay as they are first asked for; nothing is in that of closed ones."""
+    lists: dict[bytes, Any] = {}
+    real = Gate._call_app
+
+    async def call_app(gate: Gate, scope: Any, receive: Any) -> Any:
+        status, headers, body = await real(gate, scope, receive)
+        if not scope["path"].endswith("/pulls"):
+            return status, headers, body
+        return lists.setdefault(
+            scope["query_string"], (status, headers, b"[]" if b"closed" in scope["query_string"] else body)
+        )
+
+    monkeypatch.setattr(Gate, "_call_app", call_app)
+
+
+def test_a_merge_that_githubs_lists_show_late_is_promoted_as_it_was_planned(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was taken for a push, and promoted without its categories; its comment said that no view had to change."""
+    number = bench.open(COLUMN)
+    bench.idle()
+    bench.say(number, "/categorize orders breaking")
+    hold_lists(monkeypatch)
+    bench.worker.sweep()
+    bench.github.merge(SHOP, number, author="ann")
+    bench.idle()
+
+    (call,) = bench.calls("plan", "prod")[1:]
+    assert call["argv"][call["argv"].index("--overrides-from") + 1] == bench.record(number).environment.name
+    assert "2 views promoted, nothing was computed" in bench.plan(number)
