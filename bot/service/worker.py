@@ -23,6 +23,7 @@ from mergeplan.bot.prod.decide import sweep_is_due
 from mergeplan.bot.prod.other_catalogs import OtherCatalogs
 from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.projects import owner_of, project_keys, repository_of
+from mergeplan.bot.pulls.decide import LAYER_WAIT
 from mergeplan.bot.pulls.reconcile import reconcile_pull
 from mergeplan.bot.records import AFTER_MERGE, CommandRow, Prod, ProdRecord, Pull, PullRecord, PullState
 from mergeplan.bot.service.pace import Apart, Pace
@@ -416,10 +417,12 @@ def group_news(known_records: Mapping[int, PullRecord], groups: Mapping[int, str
 
 
 def is_overdue(record: PullRecord, now: float) -> bool:
-    """Return True if a deadline of the record has passed: of a freeze, of an environment, or of refused checks."""
+    """Return True if a deadline of the record has passed: of a freeze, an environment, refused checks, or a layer."""
     over = record.state in (PullState.CLOSED, PullState.PROMOTED) and record.environment.exists
     refused = 0 < record.refused_at <= now - REFUSED_SECONDS
-    return refused or 0 < record.rules.decision.changes_at <= now or (over and 0 < record.environment.keep_until <= now)
+    waited = record.state is PullState.WAITING and 0 < record.stack.waits_since <= now - LAYER_WAIT
+    is_expired = over and 0 < record.environment.keep_until <= now
+    return refused or waited or is_expired or 0 < record.rules.decision.changes_at <= now
 
 
 def is_behind(pull: Pull, record: PullRecord) -> bool:

@@ -19,16 +19,13 @@ from mergeplan.planner.contract.result import ResultLine
 from mergeplan.planner.snapshot.environment import PROD
 
 log = structlog.get_logger(__name__)
-LOOK_AGAIN_SECONDS = 60.0  # until a layer that waits looks whether that is over
 KEEP_SECONDS = 86_400.0  # of the environment of a layer that has left its stack: mostly it gets another base
 CHANGES_MAX = 50
 DIFF_MAX = 4_000  # characters of one diff
 
 
 def await_layer(current: PullPass) -> None:
-    now = time.time()
-    current.update(partial(wait_for_layer, pull=current.pull, environment=current.environment, now=now))
-    current.inbox.queue.wake(current.job.repository, current.job.number, in_seconds=LOOK_AGAIN_SECONDS)
+    current.update(partial(wait_for_layer, pull=current.pull, environment=current.environment, now=time.time()))
 
 
 def read_layer_changes(current: PullPass, call: PlannerCall, rules: DiffRules) -> None:

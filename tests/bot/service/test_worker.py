@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 
 from mergeplan.bot.github.turns import Turns
-from mergeplan.bot.service.worker import Worker
+from mergeplan.bot.pulls.decide import LAYER_WAIT
+from mergeplan.bot.records import PullRecord, PullState
+from mergeplan.bot.service.worker import Worker, is_overdue
+from tests.bot.changing import change_record
 from tests.bot.conftest import Bench, until
 
 
@@ -25,3 +28,12 @@ def test_a_job_that_waits_for_its_turn_to_write_leaves_its_place_to_another(benc
     waits.join()
     assert job is not None
     assert job.number == 3
+
+
+def test_the_timer_looks_at_a_layer_that_waited_for_half_an_hour() -> None:
+    """It waited for good where the plan below took longer, since nothing else happened to it."""
+    record = change_record(PullRecord("ann/shop", 8, PullState.WAITING), waits_since=50.0)
+    moments = (50.0 + LAYER_WAIT - 1, 50.0 + LAYER_WAIT)
+
+    assert [is_overdue(record, now) for now in moments] == [False, True]
+    assert not is_overdue(change_record(record, state=PullState.PLANNED), moments[1])
