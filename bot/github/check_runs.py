@@ -17,7 +17,7 @@ from mergeplan.bot.github.calls import Calls
 from mergeplan.bot.report.checks.check import CheckView
 
 log = structlog.get_logger(__name__)
-ANNOTATIONS_A_CALL = 50
+ANNOTATIONS_A_CALL, ANNOTATION_BYTES = 50, 60_000
 KNOWN_SECONDS = 20.0  # less than a lease: meanwhile no other service writes the checks of this pull request
 COMMITS_MOST = 500
 APART_SECONDS = 600.0  # how long all is written one by one after GraphQL was refused
@@ -141,12 +141,13 @@ class CheckRuns:
     def _build_output(self, view: CheckView) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         marks = []
         for annotation in view.annotations:
+            message = self._calls.clean(annotation.message).encode(errors="replace")[:ANNOTATION_BYTES]
             mark: dict[str, Any] = {
                 "path": str(self._folder / annotation.path),
                 "start_line": max(annotation.line, 1),
                 "end_line": max(annotation.line, 1),
                 "annotation_level": annotation.level,
-                "message": self._calls.clean(annotation.message)[:60_000],
+                "message": message.decode(errors="ignore"),
             }
             if annotation.column:
                 mark |= {"start_column": annotation.column, "end_column": annotation.column}

@@ -62,9 +62,11 @@ class ProdPass:
         taken for a push, and be promoted without the categories of its pull request.
         """
         listed = {pull.number for pull in (*closed, *self.gateway.open_pulls())}
-        trees = set(map(self.checkout.tree, self.checkout.first_parents(self.prod.commit, self.facts.head)))
+        since, until = self.prod.commit, self.facts.head
+        trees = set(map(self.checkout.tree, self.checkout.first_parents(since, until)))
         for record in self.inbox.pulls.list_current(self.repository):
-            landed = record.base.tree in trees or self._holds_anew(record.head)
+            is_new = record.head and _holds(self, until, record.head) and not self.contains(since, record.head)
+            landed = record.base.tree in trees or is_new
             if (landed or record.number not in listed) and record.state not in NOT_AGAIN:
                 try:
                     pull = self.gateway.pull(record.number)
@@ -75,11 +77,6 @@ class ProdPass:
                 if landed and pull.is_open and pull.base_ref == self.branch and self.job.attempts < LATE_TRIES:
                     raise ForgeFailed(f"GitHub does not show yet whether #{pull.number} is merged")
                 yield pull
-
-    def _holds_anew(self, commit: str) -> bool:
-        """Return True if the branch got the commit after what prod was brought to."""
-        is_in_branch = bool(commit) and self.checkout.has(commit) and self.contains(self.facts.head, commit)
-        return is_in_branch and not self.contains(self.prod.commit, commit)
 
     def _is_into_branch(self, pull: Pull) -> bool:
         # A layer of a stack may be merged together with those below it; GitHub does not say which base it has then.
