@@ -274,16 +274,11 @@ class GitHubRepository:
     def role(self, login: str) -> Role | None:
         try:
             name = self._calls.read(lambda: self._calls.repo.get_collaborator_role_name(login))
+            if name not in ROLES:  # a custom role: its base permission is what counts
+                name = self._calls.read(lambda: self._calls.repo.get_collaborator_permission(login))
         except ForgeFailed as error:
             return "none" if error.status == 404 else None
-        if name in ROLES:
-            return next(role for role in ROLES if role == name)
-        # A custom role: its base permission is what counts.
-        try:
-            base = self._calls.read(lambda: self._calls.repo.get_collaborator_permission(login))
-        except ForgeFailed:
-            return None
-        return next((role for role in ROLES if role == base), None)
+        return next((role for role in ROLES if role == name), None)
 
     def list_pull_paths(self, number: int) -> tuple[str, ...] | None:
         paths = self._calls.poll(f"pulls/{int(number)}/files?per_page=100", _parse_paths)

@@ -1,6 +1,7 @@
 """Retry calls to GitHub: all callers keep a pause that GitHub requested; transient failures are retried."""
 
 import json
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -8,7 +9,6 @@ from typing import TypeVar
 
 import requests
 import structlog
-import tenacity
 from github import GithubException, RateLimitExceededException
 
 from mergeplan.bot.forge.failures import ForgeFailed, ForgePaused
@@ -49,51 +49,24 @@ class Pause:
 
 def call_patiently(pause: Pause, call: Callable[[], T], tries: int = READ_TRIES) -> T:
     """Make a call; repeat it after a pause that GitHub requested, and a few times if GitHub is unreachable."""
-
-    def once() -> T:
+    most, limit = max(tries, READ_TRIES), None
+    for attempt in range(1, most + 1):
         pause.wait()
         try:
             return call()
+        except ForgeFailed as error:
+            failure, limit = error, None
         except GithubException as error:
-            wait = rate_limit_wait(error)
-            if wait is not None:
-                pause.ask(wait)
-                raise _Limited from error
-            raise ForgeFailed(_error_message(error), error.status) from error
+            failure, limit = ForgeFailed(_error_message(error), error.status), rate_limit_wait(error)
         except (requests.RequestException, ConnectionError, TimeoutError, json.JSONDecodeError) as error:
-            raise ForgeFailed(f"GitHub is out of reach: {type(error).__name__}.") from error
-
-    def again(error: BaseException) -> bool:
-        if isinstance(error, _Limited):
-            return True
-        return tries > 1 and isinstance(error, ForgeFailed) and error.is_passing
-
-    def wait(state: tenacity.RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        return 0.0 if isinstance(error, _Limited) else tenacity.wait_random_exponential(multiplier=0.3, max=5)(state)
-
-    # Nearly every call succeeds at once, and what repeats it takes ten times as long to set up as the call itself.
-    first: list[BaseException] = []
-    try:
-        return once()
-    except (ForgeFailed, _Limited) as error:
-        first.append(error)
-
-    def once_more() -> T:
-        if first:
-            raise first.pop()
-        return once()
-
-    stop = tenacity.stop_after_attempt(max(tries, READ_TRIES))
-    retrying = tenacity.Retrying(retry=tenacity.retry_if_exception(again), wait=wait, stop=stop, reraise=True)
-    try:
-        return retrying(once_more)
-    except _Limited as error:
-        raise ForgePaused(max(pause.remaining_seconds, 1.0)) from error
-
-
-class _Limited(Exception):
-    """A rate limit was met; the pause is set."""
+            failure, limit = ForgeFailed(f"GitHub is out of reach: {type(error).__name__}."), None
+        if limit is not None:
+            pause.ask(limit)
+        elif tries == 1 or attempt == most or not failure.is_passing:
+            raise failure
+        else:
+            threading.Event().wait(random.uniform(0, min(5.0, 0.3 * 2 ** (attempt - 1))))  # noqa: S311 - no secret
+    raise ForgePaused(max(pause.remaining_seconds, 1.0))
 
 
 def rate_limit_wait(error: GithubException) -> float | None:

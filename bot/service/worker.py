@@ -19,7 +19,7 @@ from mergeplan.bot.inbox.queue import BRANCHES, CATALOG, LEASE_SECONDS, Job
 from mergeplan.bot.metrics import JOBS
 from mergeplan.bot.prod.branches import reconcile_branches
 from mergeplan.bot.prod.catalog import reconcile_catalog
-from mergeplan.bot.prod.decide import sweep_is_due
+from mergeplan.bot.prod.decide import is_asked_again, sweep_is_due
 from mergeplan.bot.prod.other_catalogs import OtherCatalogs
 from mergeplan.bot.prod.reconcile import reconcile_prod
 from mergeplan.bot.projects import owner_of, project_keys, repository_of
@@ -154,16 +154,12 @@ class Worker:
             bound.info("job_superseded", why=str(why))
             inbox.queue.release(job, settle=True)
             self._count_job("superseded")
-        except Later as why:
+        except (Later, ForgePaused) as why:
             bound.info("job_put_off", why=str(why), seconds=why.seconds)
             inbox.queue.release(job, again_in=why.seconds)
             self._count_job("put_off")
         except NameReused as why:
             self._follow_repository(job, why)
-        except ForgePaused as why:
-            bound.warning("job_put_off", why=str(why))
-            inbox.queue.release(job, again_in=why.seconds)
-            self._count_job("put_off")
         except OwnerUnavailable as why:
             bound.warning("job_put_off", why=str(why))
             inbox.queue.release(job, again_in=UNAVAILABLE_SECONDS)
@@ -367,6 +363,8 @@ class Worker:
         opened, closed = gateway.open_pulls(), gateway.list_closed_pulls(30)
         records = inbox.pulls.list_current(name, [pull.number for pull in closed])
         records_by_number = {record.number: record for record in records}
+        if any(pull.deploy.head or pull.deploy.stage or pull.rollback.by or is_asked_again(pull) for pull in records):
+            inbox.queue.wake(name, 0)  # its job may have met a GitHub that hid the repository
         looked, times = self._looked.get(name, {}), dict[int, str]()
         for pull in (*opened, *closed):
             record = records_by_number.get(pull.number, PullRecord(name, pull.number))

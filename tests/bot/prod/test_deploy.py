@@ -43,6 +43,20 @@ def test_deploy_promotes_and_then_merges_the_head_that_was_reviewed(deploy_bench
     assert deploy_bench.context.inbox.prods.get(SHOP).commit == deploy_bench.github.head(SHOP)
 
 
+def test_a_deploy_during_which_github_hides_the_repository_is_done_at_the_next_look(deploy_bench: Bench) -> None:
+    """Prod's job took the repository for gone: the command was never answered, and prod could stay promoted."""
+    number = deploy_bench.open(COLUMN)
+    deploy_bench.idle()
+    deploy_bench.github.faults.fail("GET", r"/repos/ann/shop$", status=404)
+    deploy_bench.say(number, "/deploy", author="ann")
+    assert deploy_bench.replies(number) == []
+    deploy_bench.worker.sweep()
+    deploy_bench.idle()
+
+    assert deploy_bench.record(number).state is PullState.PROMOTED
+    assert "It is in prod." in deploy_bench.replies(number)[0]
+
+
 def test_a_deploy_that_was_written_before_spark_corrected_the_plan_is_refused(deploy_bench: Bench) -> None:
     """The head and prod are the same, and the comment has shown another plan of them before."""
     number = deploy_bench.open(COLUMN)
