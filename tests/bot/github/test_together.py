@@ -123,3 +123,13 @@ def test_annotations_secrets_and_a_details_link_come_through(bench: Bench) -> No
         ]
     assert secret not in bench.plan(number)
     assert CheckId() not in done.checks
+
+
+def test_an_annotation_is_cut_by_bytes_as_github_counts_it(bench: Bench) -> None:
+    """It was cut by letters: a long text of others than ASCII had the whole check refused."""
+    view = CheckView("mergeplan / plan", "Failed", "Its text", annotations=(CheckAnnotation("a.sql", 1, "é" * 50_000),))
+    checks, head = bench.context.forge.repository(SHOP).checks, bench.github.head(SHOP)
+    written = checks.write(CheckRequest(head, view, "a"))
+
+    (annotation,) = bench.github.state.repositories[SHOP].checks[written.id].annotations
+    assert annotation.message == "é" * 30_000
