@@ -12,7 +12,8 @@ from mergeplan.bot.report.markdown import MARKER
 COMMAND = re.compile(r" {0,3}(`*)/([A-Za-z][A-Za-z-]{0,30})(?=$|[\s`])(.*)")
 FENCE = re.compile(r"(?: {0,3}(?:[-*+]|\d{1,9}[.)])(?= ))* {0,3}(`{3,}|~{3,})(.*)")  # also begun within a list's item
 FENCE_END = re.compile(r" *(`{3,}|~{3,})\s*")
-SPAN_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|<!--")
+SPAN_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|<!--|<pre\b", re.IGNORECASE)
+ENDS = {"<!--": re.compile("-->"), "<pre": re.compile("</pre>", re.IGNORECASE)}
 PROJECT = re.compile(r"(?<!\S)(?:--project(?:=|\s+)|-p\s+)`?([A-Za-z0-9._/-]{1,200})`?(?!\S)")
 NEAR = 0.8  # how alike an unknown word must be to one of ours, to be answered
 
@@ -30,8 +31,8 @@ def read_commands(body: str, namespace: str = "") -> tuple[Command | Mistake, ..
 
 
 def prose_lines(text: str) -> Iterable[str]:
-    """Return the lines outside of quotes, fenced or indented code blocks and HTML comments."""
-    fence, quoting, hidden = "", False, False
+    """Return the lines outside of quotes, of fenced, indented or <pre> code blocks, and of HTML comments."""
+    fence, quoting, hidden = "", False, None
     for whole in text.split("\n"):
         if fence:
             end = FENCE_END.fullmatch(whole)
@@ -51,23 +52,23 @@ def prose_lines(text: str) -> Iterable[str]:
             yield line
 
 
-def _strip_comments(line: str, in_comment: bool) -> tuple[str, bool]:
-    """Return a line without its HTML comments, and whether one continues; a code span opens none."""
+def _strip_comments(line: str, hidden: re.Pattern[str] | None) -> tuple[str, re.Pattern[str] | None]:
+    """Return a line without its HTML comments and <pre>, and the end of one that continues; a code span opens none."""
     shown, at = [], 0
     while at < len(line):
-        if in_comment:
-            end = line.find("-->", at)
-            if end < 0:
+        if hidden:
+            end = hidden.search(line, at)
+            if end is None:
                 break
-            at, in_comment = end + 3, False
+            at, hidden = end.end(), None
         mark = SPAN_OR_COMMENT.search(line, at)
         if mark is None:
             shown.append(line[at:])
             break
-        in_comment = mark[0] == "<!--"
-        shown.append(line[at : mark.start() if in_comment else mark.end()])
+        hidden = ENDS.get(mark[0].lower())
+        shown.append(line[at : mark.start() if hidden else mark.end()])
         at = mark.end()
-    return "".join(shown), in_comment
+    return "".join(shown), hidden
 
 
 def _read_line(line: str, namespace: str) -> Command | Mistake | None:

@@ -26,6 +26,9 @@ def verbs(text: str) -> list[str]:
         "/mergeplan plan",
         "<!-- why -->\n/plan",
         "`<!--`\n/plan",
+        "`<pre>`\n/plan",
+        "<pre>a</PRE>\n/plan",
+        "<prefix>\n/plan",
         "- ```\n  code\n  ```\n/plan",
         "/plan\u00a0",
     ],
@@ -60,6 +63,8 @@ def test_a_command_at_the_start_of_a_line_is_found(text: str) -> None:
         "/plan\u200b",
         "`/plan` is what I would type",
         "<!-- mergeplan:plan -->\n/plan",
+        "<pre>\n/plan\n</pre>",
+        "The log: <PRE><code>\n/plan\n",
         "",
     ],
 )
