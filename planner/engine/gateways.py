@@ -182,7 +182,7 @@ class RoutedTables:
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         return self._finish_write(table, self._store_of(table).replace_interval(table, sql, interval))
 
-    def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
+    def replace_partitions(self, table: Table, sql: str, *, first: Sequence[str] = (), others: bool = False) -> Written:
         return self._finish_write(
             table, self._store_of(table).replace_partitions(table, sql, first=first, others=others)
         )
@@ -193,9 +193,10 @@ class RoutedTables:
     def merge(self, table: Table, merge: Merge, batch_id: str, merge_into: MergeInto | None = None) -> Written:
         return self._finish_write(table, self._store_of(table).merge(table, merge, batch_id, merge_into))
 
-    def unmerge(self, table: Table, batch_id: str) -> None:
-        self._store_of(table).unmerge(table, batch_id)
+    def unmerge(self, table: Table, batch_id: str) -> str:
+        last_id = self._store_of(table).unmerge(table, batch_id)
         self._refresh_others(table)
+        return last_id
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         return self._finish_write(table, self._store_of(table).load(table, rows, is_fresh=is_fresh))

@@ -230,10 +230,10 @@ class TableStore(Protocol):
     def replace_interval(self, table: Table, sql: str, interval: Interval) -> Written:
         """Replace exactly the interval's partitions with the query's rows; days without rows end empty."""
 
-    def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
+    def replace_partitions(self, table: Table, sql: str, *, first: Sequence[str] = (), others: bool = False) -> Written:
         """Replace exactly the (listed) partitions that the query returns rows for.
 
-        Other partitions whose first value is `first` end empty; with `others`, all of them do.
+        Other partitions whose first value is in `first` end empty; with `others`, all of them do.
         """
 
     def overwrite(self, table: Table, sql: str, batch_id: str) -> Written:
@@ -253,8 +253,11 @@ class TableStore(Protocol):
         them. So a repeated batch does nothing twice.
         """
 
-    def unmerge(self, table: Table, batch_id: str) -> None:
-        """Restore the table to before the first batch whose id begins with the same 8 hex digits, if there is one."""
+    def unmerge(self, table: Table, batch_id: str) -> str:
+        """Restore the table to before the first batch whose id begins with the same 8 hex digits, if there is one.
+
+        If there is none, return the id of the batch that the table holds last; '' for a table without.
+        """
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         """Replace all rows with rows of text (a seed), cast to the columns' types; raise QueryError for a bad cell.

@@ -1,9 +1,12 @@
 """Chained batch ids, which show whether a table holds rows that were never recorded."""
 
+from datetime import datetime
+
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.engine.table import Table
+from mergeplan.planner.errors import Refused
 from mergeplan.planner.fingerprint import digest
-from mergeplan.planner.intervals import Interval, Timeline
+from mergeplan.planner.intervals import Interval, Timeline, batches, build_timeline
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.tables.partitioning import BATCH
 
@@ -24,14 +27,34 @@ def batch_id_prefix(held_time: Timeline) -> str:
     return digest(str(held_time[-1].end) if held_time else "")[:8]
 
 
-def as_recorded(engine: Engine, table: Table, model: Model, held_time: Timeline) -> None:
-    """Restore a table, for any batch size, to its recorded content: no batch may build on an interrupted one."""
-    if model.takes_back and held_time:
-        engine.tables.unmerge(table, batch_id_prefix(held_time))
+def later_ids(model: Model, held_time: Timeline, end: datetime) -> tuple[str, ...]:
+    """Return the ids of batches that begin where the held time ends, or later and before `end`.
+
+    A table has rows of them if its state is a copy from before they were written.
+    """
+    later_units = batches(model.cron, build_timeline(held_time[-1].end, end), 1) if held_time else ()
+    return tuple(batch_id(unit, build_timeline(held_time[0].start, unit.start)) for unit in later_units)
 
 
-def batch_condition(model: Model, held_time: Timeline) -> str:
+def as_recorded(engine: Engine, table: Table, model: Model, held_time: Timeline, end: datetime) -> None:
+    """Restore a table, for any batch size, to its recorded content: no batch may build on an interrupted one.
+
+    Raise Refused if that takes more than one batch, and a repeated one counts twice.
+    """
+    if not (model.takes_back and held_time):
+        return
+    last_id = engine.tables.unmerge(table, batch_id_prefix(held_time))
+    if not (model.by_key.when_matched or model.reads_itself):
+        return
+    if any(last_id[:8] == id[:8] for id in later_ids(model, held_time, end)):
+        message = f"`{table.name}` holds time after {held_time[-1].end:%Y-%m-%d %H:%M} UTC that the state lacks."
+        hint = f"Use the newest state, or compute it again: `mergeplan plan --restate-model {model.name}`."
+        raise Refused(message, place=model.place, hint=hint)
+
+
+def batch_condition(model: Model, held_time: Timeline, end: datetime) -> str:
     """Return a condition (Spark SQL) on the rows of a table that batches are added to: their batch is recorded."""
     if not model.appends:
         return "true"
-    return f"NOT startswith(`{BATCH.column}`, '{batch_id_prefix(held_time)}')"
+    later = "".join(f", '{id}'" for id in later_ids(model, held_time, end))
+    return f"NOT startswith(`{BATCH.column}`, '{batch_id_prefix(held_time)}') AND `{BATCH.column}` NOT IN (''{later})"

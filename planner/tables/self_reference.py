@@ -6,6 +6,7 @@ It never finds rows of the batch itself, nor of an interrupted batch, so that a 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 
 from sqlglot import exp
 
@@ -29,7 +30,9 @@ def empty_relation(columns: Iterable[Column]) -> str:
     return f"(SELECT {', '.join(cells)} WHERE FALSE)"
 
 
-def previous_rows_query(model: Model, table: Table, interval: Interval, held_time: Timeline, base: str = "") -> str:
+def previous_rows_query(
+    model: Model, table: Table, interval: Interval, held_time: Timeline, now: datetime, base: str = ""
+) -> str:
     """Return what a batch reads under its model's own name, in brackets; '' for a model that does not read itself.
 
     `held_time` is the recorded time of the table. `base` names the relation with the earlier rows if that is not the
@@ -42,7 +45,7 @@ def previous_rows_query(model: Model, table: Table, interval: Interval, held_tim
     if not held_time:
         return empty_relation(table.columns)
     if not model.kind.is_by_time:
-        return f"({rows} WHERE {batch_condition(model, held_time)})"
+        return f"({rows} WHERE {batch_condition(model, held_time, now)})"
     assert table.partitioning is not None
     if interval.start <= held_time[0].start:
         return empty_relation(table.columns)

@@ -150,7 +150,7 @@ class Creation:
             self.engine.tables.drop(new.table)  # what an earlier attempt left unfinished, or before the old one went on
             old_timeline = store.intervals.load_timelines([old.table])[old.table]
             rows = intersect_intervals(forward.rows, old_timeline)
-            as_recorded(self.engine, old_table, old.model, old_timeline)
+            as_recorded(self.engine, old_table, old.model, old_timeline, self.layout.now)
             self.engine.tables.take_over(table, old.table, rows)
             self._record_copy(new, columns, old.table, rows, lease)
 

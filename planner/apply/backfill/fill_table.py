@@ -99,7 +99,7 @@ class TableWriter:
                 else:
                     table = physical_table(snapshot, recorded_table.columns)
                     with self.engine.guarding(partial(self.store.leases.check, lease)):
-                        as_recorded(self.engine, table, snapshot.model, loaded)
+                        as_recorded(self.engine, table, snapshot.model, loaded, self.layout.now)
                     self._fill_batches(task, table, todo, lease, loaded)
                     if inputs:
                         self.store.contents.record_inputs(snapshot.table, inputs, lease=lease)
@@ -251,7 +251,7 @@ class TableWriter:
         names = ", ".join(quote_column(column.name) for column in table.columns if column.name in had)
         model, sql = task.snapshot.model, f"SELECT {names} FROM {task.copied_from}"
         is_ordered = not task.adopts and model.is_order_dependent
-        sql += f" WHERE {batch_condition(model, task.copies)}" if is_ordered else ""
+        sql += f" WHERE {batch_condition(model, task.copies, self.layout.now)}" if is_ordered else ""
         if task.snapshot.is_mixed:
             shared_columns = tuple(column for column in table.columns if column.name in had)
             sql = add_missing_columns(sql, shared_columns, table.columns)
@@ -260,7 +260,7 @@ class TableWriter:
         with hold_table(self.store, self.engine, task.copied_from, self.holder, wait=COPYING):
             if self.store.intervals.load_timelines([task.copied_from])[task.copied_from] != task.copies:
                 raise PlanMoved(f"The table `{task.copied_from}` was written meanwhile.", hint="Plan again.")
-            as_recorded(self.engine, replace(table, name=task.copied_from), model, task.copies)
+            as_recorded(self.engine, replace(table, name=task.copied_from), model, task.copies, self.layout.now)
             return self._write_copy(table, sql, interval)
 
     def _write_copy(self, table: Table, sql: str, interval: Interval) -> Written:

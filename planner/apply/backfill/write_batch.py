@@ -16,7 +16,7 @@ from mergeplan.planner.model.kind import Fill
 from mergeplan.planner.model.model import Model
 from mergeplan.planner.model.table_format import FORMATS
 from mergeplan.planner.project.seeds import read_seed
-from mergeplan.planner.tables.batch_ids import batch_id
+from mergeplan.planner.tables.batch_ids import batch_id, later_ids
 from mergeplan.planner.tables.merge.merge import merge_query, merge_statement, unusual_rows_query
 from mergeplan.planner.tables.partitioning import BATCH
 from mergeplan.planner.tables.self_reference import previous_rows_query
@@ -55,7 +55,7 @@ class Batch:
 
     def own_rows(self, base: str = "") -> str:
         """Return the query for its model's own rows; `base` holds the earlier rows if the table does not."""
-        return previous_rows_query(self.model, self.table, self.interval, self.held, base=base)
+        return previous_rows_query(self.model, self.table, self.interval, self.held, self.layout.now, base)
 
     def query(self, default_sql: str, own: str = "") -> str:
         """Return its query, which is `default_sql` unless the model reads `own` rows.
@@ -124,7 +124,8 @@ def _append_rows(batch: Batch, query: str) -> Written:
     batch_partition = replace(BATCH, expression=f"'{batch.id}'")
     table = replace(batch.table, parts=(batch_partition, *batch.table.parts[1:]))
     rows = batch.query(query, batch.own_rows())
-    return batch.engine.tables.replace_partitions(table, rows, first=batch.id, others=not batch.held)
+    first = (batch.id, *later_ids(batch.model, batch.held, batch.interval.end))
+    return batch.engine.tables.replace_partitions(table, rows, first=first, others=not batch.held)
 
 
 def _merge_rows(batch: Batch, query: str) -> Written:

@@ -1,7 +1,7 @@
 """The verbs that formats with commits of their own have in common: each writes in one commit."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -49,14 +49,14 @@ class CommittedTables(ABC):
         return Written(values["rows"], tuple(sorted(values["parts"])))
 
     def replace_partitions(
-        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
+        self, table: Table, frame: Frame, *, first: Sequence[str] = (), others: bool = False
     ) -> Written:
         if others:
             return self._replace(table, frame, ALL)
-        if first is None:
+        if not first:
             return self._replace(table, frame, None)
         by = table.partition_columns[0]
-        return self._replace(table, frame, f"{quote_column(by.column)} = cast({literal(first)} as {by.type})")
+        return self._replace(table, frame, f"{quote_column(by.column)} IN ({', '.join(map(literal, first))})")
 
     def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
         """Replace the partitions of the rows, or all rows, with rows read from the table, in one commit.
@@ -79,10 +79,12 @@ class CommittedTables(ABC):
         with self._sessions.temporary_view(self._version_rows(table.name, base_version)) as view:
             return self._replace(table, merge_rows(view), ALL, mark)
 
-    def unmerge(self, table: Table, batch_id: str) -> None:
+    def unmerge(self, table: Table, batch_id: str) -> str:
         last = self._last_merge(table.name)
-        if last.batch_id[:8] == batch_id[:8]:
-            self._restore_version(table, last.before)
+        if last.batch_id[:8] != batch_id[:8]:
+            return last.batch_id
+        self._restore_version(table, last.before)
+        return ""
 
     def _version_rows(self, name: str, version: int) -> Frame:
         return self._run(f"SELECT * FROM {quote_name(name)} VERSION AS OF {version}")

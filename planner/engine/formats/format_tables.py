@@ -21,7 +21,7 @@ written aside, and then the table is pointed at them. A format that commits by i
 | version            | none: files may be overwritten     | its last commit             | its metadata files   |
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -58,11 +58,11 @@ class FormatTables(Protocol):
         """Replace exactly the interval's rows with these rows, all of the interval; days without rows end empty."""
 
     def replace_partitions(
-        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
+        self, table: Table, frame: Frame, *, first: Sequence[str] = (), others: bool = False
     ) -> Written:
         """Replace exactly the partitions that the rows belong to.
 
-        Other partitions whose first value is `first` end empty; with `others`, all of them do.
+        Other partitions whose first value is in `first` end empty; with `others`, all of them do.
         """
 
     def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
@@ -76,7 +76,7 @@ class FormatTables(Protocol):
         `merge_rows` takes the name of a table or view with what the table held before the batch.
         """
 
-    def unmerge(self, table: Table, batch_id: str) -> None:
+    def unmerge(self, table: Table, batch_id: str) -> str:
         """Restore the table to before the first batch with this id prefix: see `TableStore.unmerge`."""
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:

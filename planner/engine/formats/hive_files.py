@@ -7,7 +7,7 @@ to its own location. If that is interrupted, the next attempt writes aside, and 
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -147,9 +147,10 @@ class HiveFiles:
         return Written(rows, tuple(sorted({spec[0] or "" for spec in written})))
 
     def replace_partitions(
-        self, table: Table, frame: Frame, *, first: str | None = None, others: bool = False
+        self, table: Table, frame: Frame, *, first: Sequence[str] = (), others: bool = False
     ) -> Written:
-        rows, _ = self._replace_listed(table, frame, lambda spec: others or (first is not None and spec[0] == first))
+        batches = frozenset(first)
+        rows, _ = self._replace_listed(table, frame, lambda spec: others or spec[0] in batches)
         return Written(rows)
 
     def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:
@@ -192,13 +193,20 @@ class HiveFiles:
         with self._sessions.temporary_view(former_rows) as view:
             return self._replace_all(table, merge_rows(view), batch)
 
-    def unmerge(self, table: Table, batch_id: str) -> None:
+    def unmerge(self, table: Table, batch_id: str) -> str:
         hive_location = self._find_location(table.name)
-        if hive_location.lists_partitions:
-            self._point_back(table, hive_location, batch_id)
-        elif hive_location.batch_id[:8] == batch_id[:8]:
+        is_listed, folder = hive_location.lists_partitions, hive_location.overwrite.removeprefix("mergeplan-")
+        last_id = folder[:16] if is_listed else hive_location.batch_id
+        if last_id[:8] != batch_id[:8]:
+            return last_id
+        if is_listed:
+            former = self._sessions.current.spark.read.parquet(f"{hive_location.base}/mergeplan-{folder}/{FORMER}")
+            point_back(self._run, table, [(row["spec"], row["place"]) for row in former.collect()])
+            self._run(f"ALTER TABLE {quote_name(table.name)} UNSET TBLPROPERTIES IF EXISTS ('{OVERWRITE}')")
+        else:
             former_path = literal(self._previous_location(hive_location, table.name))
             self._run(f"ALTER TABLE {quote_name(table.name)} SET LOCATION {former_path}")
+        return ""
 
     def expire(self, name: str, keep: timedelta, now: datetime) -> Expiry:
         """Remove nothing: other tables and readers may use files that this table no longer points to."""
@@ -302,14 +310,6 @@ class HiveFiles:
     def _write_nothing(self, table: Table, folder: str) -> None:
         nothing = self._run(f"SELECT * FROM {quote_name(table.name)} WHERE false").drop(*partition_names(table))
         _frame_writer(table, nothing).save(folder)
-
-    def _point_back(self, table: Table, known: HiveLocation, batch_id: str) -> None:
-        folder = known.overwrite
-        if folder.removeprefix("mergeplan-")[:8] != batch_id[:8]:
-            return
-        former = self._sessions.current.spark.read.parquet(f"{known.base}/{folder}/{FORMER}").collect()
-        point_back(self._run, table, [(row["spec"], row["place"]) for row in former])
-        self._run(f"ALTER TABLE {quote_name(table.name)} UNSET TBLPROPERTIES IF EXISTS ('{OVERWRITE}')")
 
 
 def _is_ours(file: str, partitions: tuple[str, ...]) -> bool:

@@ -85,7 +85,7 @@ class SparkTables:
 
         return self._sessions.write_once(("replace_interval", table, sql, interval), write)
 
-    def replace_partitions(self, table: Table, sql: str, *, first: str | None = None, others: bool = False) -> Written:
+    def replace_partitions(self, table: Table, sql: str, *, first: Sequence[str] = (), others: bool = False) -> Written:
         def write() -> Written:
             with self._sessions.statement(sql):
                 frame = cast_frame(table, self._sessions.query(sql))
@@ -116,12 +116,12 @@ class SparkTables:
             self._sessions.check()
             return self._format_tables(table.format).merge(table, lambda base: rows(merge(base)), batch_id, native)
 
-    def unmerge(self, table: Table, batch_id: str) -> None:
+    def unmerge(self, table: Table, batch_id: str) -> str:
         """Restore the table to before the first batch with this id prefix, by the catalog's format, not the model's."""
         with self._sessions.statement():
             description = describe_table(self._sessions, table.name)
             self._sessions.check()
-            self._format_tables(description.format if description else table.format).unmerge(table, batch_id)
+            return self._format_tables(description.format if description else table.format).unmerge(table, batch_id)
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         names = [column.name for column in table.columns]
