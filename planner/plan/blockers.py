@@ -45,12 +45,15 @@ def find_column_problem(
 
 
 def find_emptied_project(graph: Graph, base: Mapping[str, Snapshot]) -> tuple[Blocker, ...]:
-    """Return a blocker for a project without models, such as a checkout that lacks a folder, beside those of prod."""
-    count = sum(snapshot.kind.has_view for snapshot in base.values())
-    if not count or any(model.kind.has_view for model in graph.models.values()):
+    """Return a blocker for another project than that of prod, or a checkout that lacks a folder."""
+    shown = {name: snapshot.model for name, snapshot in base.items() if snapshot.kind.has_view}
+    current = {name: model for name, model in graph.models.items() if model.kind.has_view}
+    paths = ({model.path for model in models.values()} for models in (shown, current))
+    if not shown or shown.keys() & current.keys() or set.intersection(*paths):
         return ()
-    message = f"The project has no models: all {count_noun(count, 'model')} of `prod` would be removed."
-    return (Blocker(f"{message} Check that `models` is there; to empty prod on purpose, leave one model."),)
+    message = f"The project has none of the {count_noun(len(shown), 'model')} of `prod`: all would be removed."
+    hint = "Check that `models` is there and that no other project has this state (`project` in config.yaml)"
+    return (Blocker(f"{message} {hint}; to replace them on purpose, leave one model."),)
 
 
 def readers_of_removed(graph: Graph, base: Mapping[str, Snapshot]) -> list[Blocker]:
