@@ -100,6 +100,8 @@ def apply(
         return done
     except KeyboardInterrupt:
         raise Cancelled("the run was cancelled.") from None
+    finally:  # for a day another attempt goes on from what is filled now
+        store.tables.touch([change.new.table for change in plan.changes if change.new])
 
 
 def _run_rounds(plan: Plan, context: ApplyContext, options: ApplyOptions) -> Outcome:

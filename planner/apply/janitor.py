@@ -35,9 +35,10 @@ def sweep_tables(
 ) -> tuple[str, ...]:
     """Drop the tables that are no longer needed; return their names.
 
-    Needed is what an environment shows, what its history showed less than `retention` ago, what a plan of the last day
-    or an unfinished promotion refers to, and what a needed physical view reads. With `orphans` the history and the
-    plans of dropped environments do not count, and the history of all others does, however old it is.
+    Needed is what an environment shows, what its history showed less than `retention` ago, what a plan of the last day,
+    one that is being applied or an unfinished promotion refers to, and what a needed physical view reads. With
+    `orphans` the history and the plans of dropped environments do not count, and the history of all others does,
+    however old it is.
     """
     dropped: list[str] = []
     for _ in range(ROUNDS):  # repeated if an environment changes during the sweep
@@ -87,7 +88,8 @@ def find_unused_tables(
     recorded_tables = store.tables.all()
     past = _Past.load(store)
     needed = set().union(*(past.tables(row) for row in past.live_revisions(now, retention, orphans)))
-    for plan in store.plans.since(now - OPEN):
+    applied = [holder.removeprefix("plan ") for holder in store.leases.list_holders()]  # which may take days
+    for plan in store.plans.since(now - OPEN, applied):
         if not (orphans and plan.created_at <= past.dropped_at.get(plan.environment, plan.created_at - OPEN)):
             needed |= set(plan.tables)
     left_behind = past.orphan_drop_times() if orphans else {}

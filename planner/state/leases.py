@@ -70,6 +70,11 @@ class Leases(ProjectStore):
                 return None
             return Holder(name, row.holder, row.since, row.expires_at)
 
+    def list_holders(self) -> frozenset[str]:
+        with self._database.reading() as tx:
+            statement = tx.select(t.leases).where(t.leases.c.holder != "", t.leases.c.expires_at > tx.now())
+            return frozenset(row.holder for row in tx.execute(statement))
+
     def tokens(self, names: Collection[str]) -> Mapping[str, int]:
         """Name -> the token that was given last; 0 for a lease that nobody has held yet."""
         tokens = dict.fromkeys(names, 0)

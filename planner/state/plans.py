@@ -31,7 +31,7 @@ class SavedPlan:
 
 
 class Plans(ProjectStore):
-    """The plans of one project; for a day the janitor leaves the tables that one needs."""
+    """The plans of one project; for a day, and while it is applied, the janitor leaves the tables that one needs."""
 
     def save(
         self, id: str, environment: str, *, tables: Collection[str] = (), options: Json = None, components: Json = None
@@ -71,8 +71,8 @@ class Plans(ProjectStore):
     def list_by_status(self, status: str) -> tuple[SavedPlan, ...]:
         return self._list_plans(t.plans.c.status == status)
 
-    def since(self, since: datetime) -> tuple[SavedPlan, ...]:
-        return self._list_plans(t.plans.c.created_at >= since)
+    def since(self, since: datetime, ids: Collection[str] = ()) -> tuple[SavedPlan, ...]:
+        return self._list_plans(sa.or_(t.plans.c.created_at >= since, t.plans.c.id.in_(ids)))
 
     def _list_plans(self, condition: sa.ColumnElement[bool]) -> tuple[SavedPlan, ...]:
         with self._database.reading() as tx:

@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from mergeplan.planner.apply.events import (
     TableCreated,
 )
 from mergeplan.planner.apply.executor import ApplyOptions, apply
+from mergeplan.planner.apply.janitor import find_unused_tables
 from mergeplan.planner.apply.physical_tables import table_lease
 from mergeplan.planner.engine.protocol import ViewText, Written
 from mergeplan.planner.engine.spark.engine import SparkEngine
@@ -36,6 +37,7 @@ from mergeplan.planner.intervals import Interval
 from mergeplan.planner.model.model import Column
 from mergeplan.planner.plan.build import Blocker
 from mergeplan.planner.plan.stages import BackfillTask
+from mergeplan.planner.state import tables as t
 from mergeplan.planner.state.store import StateStore
 from tests.planner.builders import days
 from tests.planner.engines import Double
@@ -177,6 +179,22 @@ def test_a_blocking_audit_stops_its_subtree_and_the_promotion_and_others_finish(
 
 
 @pytest.mark.prove
+def test_what_was_filled_for_days_before_a_failure_is_left_by_the_janitor(
+    root: Path, engine: SparkEngine, store: StateStore
+) -> None:
+    def let_two_days_pass(_: Event) -> None:
+        before = datetime.now(UTC) - timedelta(days=2)
+        with store.tables._database.writing() as tx:
+            tx.execute(tx.update(t.physical_tables).values(touched_at=before))
+            tx.execute(tx.update(t.plans).values(created_at=before))
+
+    project = write_shop(root, **DAILY, daily=BAD)
+    outcome = plan_and_apply(project, engine, store, emit=let_two_days_pass)
+
+    assert outcome.failures
+    assert find_unused_tables(store, datetime.now(UTC)) == []
+
+
 def test_the_next_apply_runs_a_failed_audit_again(root: Path, engine: SparkEngine, store: StateStore) -> None:
     project = write_shop(root, **DAILY, daily=BAD)
     plan_and_apply(project, engine, store)

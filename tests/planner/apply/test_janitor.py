@@ -135,6 +135,17 @@ def test_the_tables_of_a_plan_are_kept_for_a_day(store: StateStore, quiet: Engin
     assert find_unused_tables(store, now() + 2 * DAY, retention=timedelta(0)) == [A1.table]
 
 
+def test_the_tables_of_a_plan_that_is_being_applied_are_kept_for_as_long_as_that_takes(
+    store: StateStore, quiet: Engine
+) -> None:
+    store.tables.register(A1.table, ID)
+    store.plans.save("p1", "pr_7", tables=[A1.table])
+
+    with store.leases.hold("pr_7", "plan p1"):
+        assert sweep_tables(store, quiet, now() + 2 * DAY, emit=ignore_event) == ()
+    assert sweep_tables(store, quiet, now() + 2 * DAY, emit=ignore_event) == (A1.table,)
+
+
 def test_what_a_needed_view_reads_is_needed(store: StateStore, quiet: Engine) -> None:
     store.tables.register("m.grandparent", ID)
     store.tables.register("m.parent", ID, reads=["m.grandparent"])
