@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mergeplan.planner.engine.protocol import Connection
-from mergeplan.planner.errors import CatalogBusy
+from mergeplan.planner.errors import CatalogBusy, Refused
 from mergeplan.planner.replace_file import replace_file
 from mergeplan.planner.semantics.spark.spark_settings import TIME_ZONE, parse_properties
 
@@ -90,9 +90,17 @@ class CatalogLock:
     def acquire(self, wait: float = WAIT, stop: Callable[[], bool] = lambda: False) -> bool:
         """Take the lock within `wait` seconds, else raise CatalogBusy; return False as soon as `stop()` is True.
 
+        Raise Refused in a copy of another folder, which would write and drop the tables of that one.
+
         A warm Spark that is starting is waited for beyond that time, since it can be shared.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
+        path, place = self.folder / "place", str(self.folder)
+        if path.exists() and (origin := path.read_text(encoding="utf-8")) != place:
+            raise Refused(  # the catalog names files by their full path
+                f"the files of the tables in {place} are in {origin}: this folder is a copy, or was moved.",
+                hint="Use it there; or remove this folder and the state beside it, and plan again.",
+            )
         self.descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         began = time.monotonic()
         while not self._try_lock():
@@ -107,6 +115,7 @@ class CatalogLock:
                     hint="Wait until it has ended, or share one Spark between processes with `mergeplan warm`.",
                 )
             time.sleep(0.05)
+        replace_file(path, place)
         self.publish(Owner(os.getpid(), command()))
         return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -114,6 +115,19 @@ def test_a_second_process_is_told_in_one_sentence_who_holds_the_catalog(home: Pa
     assert "mergeplan warm" in caught.value.hint
     lock.release()
     assert not lock.owner_path.exists()
+
+
+def test_a_copy_of_the_folder_is_refused_since_its_files_are_those_of_the_original(home: Path, tmp_path: Path) -> None:
+    lock = CatalogLock(spark_folder(home))
+    for _ in range(2):
+        assert lock.acquire(0)
+        lock.release()
+    shutil.copytree(home, tmp_path / "copy")
+
+    with pytest.raises(Refused) as caught:
+        CatalogLock(spark_folder(tmp_path / "copy")).acquire(0)
+
+    assert f"{tmp_path}/copy/spark are in {home}/spark: this folder is a copy, or was moved." in caught.value.message
 
 
 def test_a_warm_spark_that_is_starting_is_waited_for(home: Path) -> None:
