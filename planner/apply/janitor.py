@@ -13,6 +13,7 @@ from mergeplan.planner.apply.promotion.promotion import drop_environment
 from mergeplan.planner.engine.protocol import Engine
 from mergeplan.planner.errors import LeaseHeld, QueryError
 from mergeplan.planner.model.graph import reach_names
+from mergeplan.planner.naming import quote_name
 from mergeplan.planner.plan.costs import TableSize
 from mergeplan.planner.snapshot.environment import PROD, Environment
 from mergeplan.planner.state.environments import HistoryAction, Revision
@@ -113,7 +114,12 @@ def _drop_all(
     The remaining tables must then be judged again. A crash after the mark leaves garbage that no promotion can show and
     that the next sweep drops.
     """
+    views = {view.table.rpartition("__")[0]: view.name for view in store.environments.get(PROD).views_by_name.values()}
     for name in doomed_tables:
+        view_name = views.get(name.rpartition("__")[0])
+        view = engine.catalog.standing(view_name) if view_name else None
+        if view and quote_name(name) in view.sql:
+            continue  # prod shows it by a newer state, of which this one is a copy
         try:
             with hold_table(store, engine, name, "the janitor") as lease:
                 if not store.tables.mark_garbage(name, lease=lease, seen_generation=seen_generation):

@@ -11,10 +11,11 @@ import pytest
 from mergeplan.planner.apply.events import Event, TableDropped, ignore_event
 from mergeplan.planner.apply.janitor import drop_expired, find_unused_tables, sweep_tables
 from mergeplan.planner.apply.promotion.promotion import Wanted, drop_environment, promote_views
-from mergeplan.planner.engine.protocol import Engine, ViewText
+from mergeplan.planner.engine.protocol import Engine, Standing, ViewText
 from mergeplan.planner.engine.spark.engine import SparkEngine
 from mergeplan.planner.engine.table import Table
 from mergeplan.planner.model.model import Column
+from mergeplan.planner.naming import quote_name
 from mergeplan.planner.snapshot.environment import Environment
 from mergeplan.planner.snapshot.snapshot import Snapshot
 from mergeplan.planner.state.leases import Lease
@@ -52,6 +53,9 @@ class Quiet:
         return True
 
     def drop_view(self, name: str, reads: str = "") -> None:
+        return None
+
+    def standing(self, name: str) -> Standing | None:
         return None
 
     def drop_schema_if_empty(self, name: str) -> None:
@@ -144,6 +148,19 @@ def test_the_tables_of_a_plan_that_is_being_applied_are_kept_for_as_long_as_that
     with store.leases.hold("pr_7", "plan p1"):
         assert sweep_tables(store, quiet, now() + 2 * DAY, emit=ignore_event) == ()
     assert sweep_tables(store, quiet, now() + 2 * DAY, emit=ignore_event) == (A1.table,)
+
+
+def test_a_table_that_prods_view_shows_by_a_newer_state_is_left_by_a_copy_of_the_state(store: StateStore) -> None:
+    class Newer(Quiet):
+        def standing(self, name: str) -> Standing | None:
+            return Standing(name, ID, is_view=True, sql=f"SELECT `id` FROM {quote_name(A2.table)}")
+
+    newer: Engine = Newer()  # type: ignore[assignment]
+    promote_to(store, newer, "prod", A1)
+    store.tables.register(A2.table, ID)
+    store.tables.register(A3.table, ID)
+
+    assert sweep_tables(store, newer, now() + 15 * DAY, emit=ignore_event) == (A3.table,)
 
 
 def test_what_a_needed_view_reads_is_needed(store: StateStore, quiet: Engine) -> None:
