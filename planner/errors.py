@@ -84,9 +84,6 @@ class CatalogUnknown(ProjectError):
         super().__init__(message, place=place, hint=hint)
         self.name, self.catalog, self.gateway = name, catalog, gateway
 
-    def with_rest(self, rest: int) -> CatalogUnknown:
-        return CatalogUnknown(self.name, self.catalog, self.gateway, place=self.located, hint=self.hint, rest=rest)
-
 
 class ProjectErrors(ProjectError):
     """Several files of the project are wrong; all are reported at once."""

@@ -16,7 +16,7 @@ import pytest
 
 import mergeplan
 import mergeplan.events
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from tests.planner.cli.conftest import VARIABLES
 
 ROOT = Path(__file__).parent.parent
@@ -38,7 +38,7 @@ def options(kind: type[Any]) -> set[str]:
 def example_lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the page's example prints, in a Python of its own."""
     folder = tmp_path_factory.mktemp("api")
-    write_example(folder / "shop")
+    write_project(folder / "shop", Wishes())
     (folder / "example.py").write_text("\n".join([*BLOCKS, ENDING]))
     done = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning:__main__", "example.py"], cwd=folder, timeout=540,

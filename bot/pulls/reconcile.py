@@ -83,7 +83,8 @@ def reconcile_pull(context: BotContext, job: Job) -> None:
         if job.attempts + 1 < DEFECT_TRIES:
             raise
         log.exception("pull_request_given_up", key=job.key)
-        show_failure(context, gateway, current.pull, defect_error(error))
+        defect = RequestError(f"mergeplan failed ({type(error).__name__}).", hint=TRY_AGAIN)
+        show_failure(context, gateway, current.pull, defect)
 
 
 def _reconcile_pass(current: PullPass) -> None:
@@ -203,7 +204,3 @@ def show_unreadable(
         waiting = context.inbox.pulls.update(gateway.name, pull.number, wait_for_files, pull, progress)
         publish_record(context.inbox, gateway, waiting)
     return False
-
-
-def defect_error(error: Exception) -> MergeplanError:
-    return RequestError(f"mergeplan failed ({type(error).__name__}).", hint=TRY_AGAIN)

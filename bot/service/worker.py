@@ -70,10 +70,6 @@ class Worker:
         self._claiming = threading.Lock()  # two threads that claim at once would each see the other's key as free
         context.inbox.queue.add_listener(self._news.set)
 
-    @property
-    def has_work(self) -> bool:
-        return bool(self._held)
-
     def start(self) -> None:
         self.recover()
         self.retry()

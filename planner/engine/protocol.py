@@ -254,10 +254,7 @@ class TableStore(Protocol):
         """
 
     def unmerge(self, table: Table, batch_id: str) -> str:
-        """Restore the table to before the first batch whose id begins with the same 8 hex digits, if there is one.
-
-        If there is none, return the id of the batch that the table holds last; '' for a table without.
-        """
+        """Restore the table to before the first batch of the id's first 8 digits; return its last id if without one."""
 
     def load(self, table: Table, rows: Sequence[Sequence[str | None]], *, is_fresh: bool = False) -> Written:
         """Replace all rows with rows of text (a seed), cast to the columns' types; raise QueryError for a bad cell.

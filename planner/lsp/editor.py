@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache, Lookups
 from mergeplan.planner.cache.version import reader_version
@@ -79,9 +79,6 @@ class Editor:
     @property
     def state(self) -> ProdState | None:
         return self._state
-
-    def path_of(self, file: Path) -> str:
-        return PurePosixPath(file.resolve().relative_to(self.root)).as_posix()
 
     def trust(self) -> None:
         """Let the folder's code run, isolated, and its state be read, from now on."""

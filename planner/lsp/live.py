@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from mergeplan.planner.cache.store import Cache
@@ -20,10 +21,7 @@ from mergeplan.planner.session.settings import SessionSettings
 
 TOO_LARGE = f"The text has more than {LARGEST:,} characters: it is not checked while it is open."
 Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
+utc_now: Clock = partial(datetime.now, UTC)
 
 
 @dataclass

@@ -134,7 +134,8 @@ def _join_catalogs(errors: Sequence[ProjectError]) -> Iterator[ProjectError]:
         if not isinstance(error, CatalogUnknown):
             yield error
         elif catalog_errors := names.pop(error.hint, None):
-            yield error.with_rest(len(catalog_errors) - 1)
+            where, rest = (error.name, error.catalog, error.gateway), len(catalog_errors) - 1
+            yield CatalogUnknown(*where, place=error.located, hint=error.hint, rest=rest)
 
 
 def _hash_text(text: str) -> str:

@@ -31,10 +31,6 @@ class Wishes:
     flow: bool = False
 
 
-def write_example(target: Path, template: Template = "default") -> tuple[Path, ...]:
-    return write_project(target, Wishes(template))
-
-
 def write_project(target: Path, wishes: Wishes) -> tuple[Path, ...]:
     """Write the template's files and return them, relative to the folder; raise RequestError if one exists already.
 

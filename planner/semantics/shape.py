@@ -69,7 +69,7 @@ class Shape:
 
     def compute_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest:
         source = self.source if self.own else None
-        table_digest = source.recall_digest(parents) if source else None
+        table_digest = source.memory.recall(TableDigest, source.digest_key(parents)) if source else None
         if table_digest is None:
             table_digest = self._relation_digest(parents)
             if table_digest is None:
@@ -85,7 +85,7 @@ class Shape:
                 rows = digests.hash_texts("opaque", self.text, *whole)
                 return TableDigest(rows, {name: digests.hash_texts("column of", name) for name in self.columns or ()})
             if source:
-                source.remember_digest(parents, table_digest)
+                source.memory.remember(source.digest_key(parents), table_digest)
         return table_digest
 
     def _relation_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
@@ -163,12 +163,6 @@ class Source:
             return
         with suppress(RecursionError):
             self.memory.texts.put(self.memory.key("algebra", *self.key_parts), encode_relation(relation))
-
-    def recall_digest(self, parents: Mapping[str, TableDigest]) -> TableDigest | None:
-        return self.memory.recall(TableDigest, self.digest_key(parents))
-
-    def remember_digest(self, parents: Mapping[str, TableDigest], known: TableDigest) -> None:
-        self.memory.remember(self.digest_key(parents), known)
 
     def digest_key(self, parents: Mapping[str, TableDigest]) -> str:
         text = self.sql.lower()

@@ -32,20 +32,16 @@ def finish_promotions(
         return ()
     recovery = recover_promotions(store, engine(), on_event, lease, await_=environments, wait=LEASE_WAIT)
     check_not_stuck(recovery, environments)
-    if begun and (lease or _is_adoption_left(store)):
+    if begun and (lease or store.leases.holder(PROD) is None):
         undo_interrupted(store, engine(), RECOVERY, lease)
         if pending_adoptions(store) != begun:
             on_event(Warned(UNDONE))
     return recovery
 
 
-def _is_adoption_left(store: StateStore) -> bool:
-    return store.leases.holder(PROD) is None
-
-
 def report_unfinished(store: StateStore, on_event: Emit) -> None:
     """Report every unfinished promotion, and who is at it; and an adoption that was cut off."""
-    if pending_adoptions(store) and _is_adoption_left(store):
+    if pending_adoptions(store) and store.leases.holder(PROD) is None:
         on_event(Warned("An adoption was interrupted. The next command that changes an environment undoes it."))
     for promotion in store.promotions.pending():
         holder = store.leases.holder(promotion.environment)

@@ -259,7 +259,9 @@ class Workspace:
         models = dict(self.project.models)
         for name in sorted(self.incomplete_tables):
             if columns := self.find_columns(name):
-                models[name] = complete_columns(models[name], columns)
+                declared = {column.name: column for column in models[name].columns}
+                columns = tuple(declared.get(column.name, column) for column in columns)
+                models[name] = replace(models[name], columns=columns, open_columns=False)
         for name in sorted(self.external_tables | self.undescribed_tables):
             columns = self.find_columns(name)
             if columns:
@@ -388,11 +390,6 @@ class Workspace:
         if self.settings.state_url:
             return self.settings.state_url  # no file of the project is read for it
         return state_url_of(self.settings, self.project.config, self.project.gateway)
-
-
-def complete_columns(model: Model, columns: tuple[Column, ...]) -> Model:
-    declared = {column.name: column for column in model.columns}
-    return replace(model, columns=tuple(declared.get(c.name, c) for c in columns), open_columns=False)
 
 
 def create_connection(

@@ -28,10 +28,7 @@ def batch_id_prefix(held_time: Timeline) -> str:
 
 
 def later_ids(model: Model, held_time: Timeline, end: datetime) -> tuple[str, ...]:
-    """Return the ids of batches that begin where the held time ends, or later and before `end`.
-
-    A table has rows of them if its state is a copy from before they were written.
-    """
+    """Return the ids of batches that begin from the held time's end on: an older copy of a state has none of them."""
     later_units = batches(model.cron, build_timeline(held_time[-1].end, end), 1) if held_time else ()
     return tuple(batch_id(unit, build_timeline(held_time[0].start, unit.start)) for unit in later_units)
 
@@ -44,9 +41,8 @@ def as_recorded(engine: Engine, table: Table, model: Model, held_time: Timeline,
     if not (model.takes_back and held_time):
         return
     last_id = engine.tables.unmerge(table, batch_id_prefix(held_time))
-    if not (model.by_key.when_matched or model.reads_itself):
-        return
-    if any(last_id[:8] == id[:8] for id in later_ids(model, held_time, end)):
+    counts_twice = bool(model.by_key.when_matched) or model.reads_itself
+    if counts_twice and any(last_id[:8] == id[:8] for id in later_ids(model, held_time, end)):
         message = f"`{table.name}` holds time after {held_time[-1].end:%Y-%m-%d %H:%M} UTC that the state lacks."
         hint = f"Use the newest state, or compute it again: `mergeplan plan --restate-model {model.name}`."
         raise Refused(message, place=model.place, hint=hint)

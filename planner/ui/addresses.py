@@ -6,10 +6,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 
-def model_address(name: str, base: str = "") -> str:
-    return f"{base}/models/{quote(name, safe='')}"
-
-
 def search_address(words: str, page: int = 1, base: str = "") -> str:
     values = {"q": words} | ({"page": str(page)} if page > 1 else {})
     return f"{base}/?{urlencode({name: value for name, value in values.items() if value})}"
@@ -27,7 +23,7 @@ def environment_address(name: str, base: str = "") -> str:
 
 def page_links(base: str) -> dict[str, Any]:
     return {
-        "link": partial(model_address, base=base),
+        "link": lambda name: f"{base}/models/{quote(name, safe='')}",
         "home": f"{base}/",
         "search_link": partial(search_address, base=base),
         "lineage_link": lambda name: lineage_address({"focus": name}, base),

@@ -145,7 +145,7 @@ class Bench:
         """Returns when every webhook is delivered and every job is done."""
 
         def quiet() -> bool:
-            if self.worker.has_work:
+            if self.worker._held:
                 return False  # without a question to the database
             self.github.wait_idle(self.patience)
             return self.context.inbox.queue.is_idle() and not self.context.inbox.commands.unseen()

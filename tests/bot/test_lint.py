@@ -8,14 +8,14 @@ import pytest
 
 from mergeplan.bot.main import BOT_VERBS
 from mergeplan.planner.cli.main import VERBS, run
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 
 
 @pytest.mark.parametrize(("key", "code"), [("merge_method", 0), ("merge_methd", 1)])
 def test_a_wrong_key_of_the_bot_is_named_before_a_pull_request_meets_it(
     key: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_example(tmp_path)
+    write_project(tmp_path, Wishes())
     config = tmp_path / "config.yaml"
     config.write_text(f"cicd_bot:\n  {key}: squash\n{config.read_text()}")
 

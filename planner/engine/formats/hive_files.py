@@ -149,8 +149,7 @@ class HiveFiles:
     def replace_partitions(
         self, table: Table, frame: Frame, *, first: Sequence[str] = (), others: bool = False
     ) -> Written:
-        batches = frozenset(first)
-        rows, _ = self._replace_listed(table, frame, lambda spec: others or spec[0] in batches)
+        rows, _ = self._replace_listed(table, frame, lambda spec: others or spec[0] in first)
         return Written(rows)
 
     def overwrite(self, table: Table, rows: Callable[[], Frame], batch_id: str) -> Written:

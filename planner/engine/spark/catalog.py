@@ -90,9 +90,8 @@ class CatalogLock:
     def acquire(self, wait: float = WAIT, stop: Callable[[], bool] = lambda: False) -> bool:
         """Take the lock within `wait` seconds, else raise CatalogBusy; return False as soon as `stop()` is True.
 
-        Raise Refused in a copy of another folder, which would write and drop the tables of that one.
-
-        A warm Spark that is starting is waited for beyond that time, since it can be shared.
+        Raise Refused in a copy of another folder, which would write and drop the tables of that one. A warm Spark that
+        is starting is waited for beyond that time, since it can be shared.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         path, place = self.folder / "place", str(self.folder)

@@ -67,7 +67,7 @@ class Desk:
         if root is None:
             return None
         editor = self.editor(root)
-        path = editor.path_of(file)
+        path = file.relative_to(editor.root).as_posix()
         if not is_of_project(path, editor.layout):
             return None
         document = OpenDocument(uri, path, editor, _normalize_text(text), _mark_length(text))
@@ -94,9 +94,6 @@ class Desk:
         """Return the projects whose folders contain any of these files."""
         folders = {folder for file in files for folder in file.parents}
         return [editor for root, editor in self.editors.items() if root in folders]
-
-    def documents_of(self, editor: Editor) -> list[OpenDocument]:
-        return [document for document in self.documents.values() if document.editor is editor]
 
     async def read(self, work: Callable[[], T]) -> T:
         """Run work that reads or changes projects, one at a time."""

@@ -63,9 +63,10 @@ def add_documents(server: Server) -> None:
         files = [Path(to_fs_path(change.uri) or "").absolute() for change in params.changes]
         for editor in server.desk.editors_of(files):
             await server.desk.read(editor.live.load)
-            for document in server.desk.documents_of(editor):
-                document.number += 1
-                server.start(server.judge(document))
+            for document in server.desk.documents.values():
+                if document.editor is editor:
+                    document.number += 1
+                    server.start(server.judge(document))
 
 
 def add_lenses(server: Server) -> None:

@@ -70,7 +70,7 @@ def apply_gateway_settings(model: Model, gateway: GatewaySettings) -> Model:
     settings = gateway.shaping
     heads = (statement.head for statement in model.statements.around)
     zones = ((match[0], match[1]) for head in heads if (match := _ZONE.fullmatch(head.strip())))
-    zone = spark_settings.zone_of(settings)
+    zone = dict(settings).get(spark_settings.TIME_ZONE, "UTC")
     statement = next((text for text, name in zones if not spark_settings.is_utc(name.strip("'\"` "))), "")
     if (zone != "UTC" or statement) and (reason := _needs_utc(model)):
         where = f"`{TIME_ZONE}` of the gateway `{gateway.name}` is `{zone}` ({gateway.place(TIME_ZONE)})"

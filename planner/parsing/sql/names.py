@@ -84,15 +84,14 @@ def set_name(table: exp.Table, name: str) -> None:
 
 def name_itself(tokens: Tokens, model: str) -> Tokens:
     """Return the words of a model's query with its own name in place of `@this_model`."""
+    own_name = TokenType.VAR, "@this_model"
     return [
         part
         for token in tokens
-        for part in (tokens_of(model, "spark", token, token) if is_this_model(token) else (token,))
+        for part in (
+            tokens_of(model, "spark", token, token) if (token.token_type, token.text) == own_name else (token,)
+        )
     ]
-
-
-def is_this_model(token: Token) -> bool:
-    return token.token_type is TokenType.VAR and token.text == "@this_model"
 
 
 def name_tokens(tree: exp.Expr, source: SourceText, tokens: Tokens) -> Tokens:

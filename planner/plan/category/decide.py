@@ -144,7 +144,8 @@ def _decide_change(candidate: Candidate) -> Decision:
 def _decide_refuted(candidate: Candidate, seen_rows: OverParents, reason: str) -> Decision:
     """Decide a model whose verdict Spark's analyzer refutes: it is recomputed, and all its rows count as changed."""
     candidate = replace(candidate, fresh=new_table.assign_refuted_rows(candidate, claim_of(candidate, seen_rows)))
-    verdict = verdicts.forward_only_verdict(candidate, build_refuted_verdict(candidate, reason))
+    category = Category.BREAKING if candidate.edited else Category.INDIRECT_BREAKING
+    verdict = verdicts.forward_only_verdict(candidate, Verdict(category, REFUTED_RULE, reason, EVERY))
     seen_rows = OverParents(candidate.fresh.raw)
     if verdict.category is Category.FORWARD_ONLY:
         return _complete_change(candidate, seen_rows, keep_rows(candidate, verdict), None)
@@ -316,11 +317,6 @@ def find_refutation(candidate: Candidate, seen_parents: OverParents) -> str:
     """Return why Spark's analyzer disagrees with the rules about a model; '' if it agrees or did not check."""
     refuted = candidate.inputs.refuted
     return refuted.get(claim_of(candidate, seen_parents), "") if refuted else ""
-
-
-def build_refuted_verdict(candidate: Candidate, reason: str) -> Verdict:
-    category = Category.BREAKING if candidate.edited else Category.INDIRECT_BREAKING
-    return Verdict(category, REFUTED_RULE, reason, EVERY)
 
 
 def _effect_text(parent: Decision) -> str:

@@ -132,10 +132,6 @@ def is_utc(zone: str) -> bool:
     return zone.strip().lower() in _UTC
 
 
-def zone_of(settings: Settings) -> str:
-    return dict(settings).get(TIME_ZONE, "UTC")
-
-
 def default_of(key: str) -> str:
     return "UTC" if key == TIME_ZONE else DEFAULTS.get(key, "not set")
 

@@ -16,8 +16,12 @@ def add_drift_warnings(work: Workspace, plan: Plan, *, describe: bool) -> Plan:
     store = work.store
     prod = store.environments.get(PROD)
     shown = [prod, *([plan.old] if plan.environment != PROD else [])]
-    find = find_all_drift if describe else _find_drift
-    drift = [difference for one in shown if one.exists for difference in find(work, one, prod)]
+    drift = [
+        difference
+        for one in shown
+        if one.exists
+        for difference in (find_all_drift(work, one, prod) if describe else find_drift(one, prod, work.engine))
+    ]
     return replace(plan, warnings=(*plan.warnings, *(Blocker(difference.sentence) for difference in drift)))
 
 
@@ -25,10 +29,6 @@ def find_all_drift(work: Workspace, environment: Environment, prod: Environment)
     drift = find_drift(environment, prod, work.engine, describe=True)
     gone = {difference.name for difference in drift if difference.kind is DriftKind.TABLE_GONE}
     return (*drift, *find_emptied(environment, prod, work.store, work.engine, gone_tables=gone))
-
-
-def _find_drift(work: Workspace, environment: Environment, prod: Environment) -> tuple[Drift, ...]:
-    return find_drift(environment, prod, work.engine)
 
 
 def check_sources(work: Workspace, plan: Plan) -> None:

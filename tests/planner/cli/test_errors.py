@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mergeplan.planner.cli.main import VERBS
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.project.test_loader import BAD, CONFIG, project_of
 
@@ -79,7 +79,7 @@ def test_models_that_do_not_fit_together_are_told_before_spark_is_started(
     ["dev;drop", "../x", "$(id)", "a\nb", "x" * 65, "", "  ", "dev prod", "d\u00e9v", "a.b", "dev\x1b[31m", "-- "],
 )
 def test_an_environment_of_an_odd_name_is_refused(name: str, verb: str, offline: CommandLine) -> None:
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
     before = sorted(offline.root.rglob("*"))
 
     ran = offline(verb, "--", name)
@@ -91,7 +91,7 @@ def test_an_environment_of_an_odd_name_is_refused(name: str, verb: str, offline:
 
 
 def test_prod_is_prod_in_capitals_too(offline: CommandLine) -> None:
-    write_example(offline.root, "empty")
+    write_project(offline.root, Wishes("empty"))
 
     assert offline("plan", "PROD", "--no-prompts").out == offline("plan", "--no-prompts").out
 
@@ -164,7 +164,7 @@ def test_a_folder_that_was_removed_under_the_command_is_told(tmp_path: Path) -> 
     ],
 )
 def test_a_wrong_request_is_told_before_spark_is_started(arguments: str, told: str, offline: CommandLine) -> None:
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
     before = folder(offline.root)
 
     ran = offline(*arguments.split())
@@ -248,7 +248,7 @@ def test_with_json_each_wrong_file_is_a_line_with_its_place(offline: CommandLine
 def test_a_state_database_that_does_not_answer_is_told_without_its_password(
     url: str, offline: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
     monkeypatch.setenv("MERGEPLAN_STATE_URL", url)
 
     ran = offline("plan", "--auto-apply")
@@ -260,7 +260,7 @@ def test_a_state_database_that_does_not_answer_is_told_without_its_password(
 
 
 def test_a_home_that_is_a_file_is_told(offline: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
     monkeypatch.setenv("MERGEPLAN_HOME", str(offline.root / "config.yaml"))
 
     ran = offline("plan", "--auto-apply")
@@ -271,7 +271,7 @@ def test_a_home_that_is_a_file_is_told(offline: CommandLine, monkeypatch: pytest
 
 
 def test_a_defect_of_ours_is_a_sentence_and_its_trace_is_kept(offline: CommandLine) -> None:
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
 
     ran = offline("test")  # it wants a Spark, and here that is an error nobody foresaw
 
@@ -288,7 +288,7 @@ def test_a_full_disk_is_no_defect_of_ours(offline: CommandLine, monkeypatch: pyt
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
     monkeypatch.setattr("mergeplan.planner.session.workspace.load_project", full)
 
     ran, as_json = offline("plan"), offline("plan", "-o", "json")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types as lsp
 
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from mergeplan.planner.session.settings import SessionSettings
 from tests.planner.lsp.client import Session, talk
 from tests.planner.lsp.conftest import promote
@@ -22,7 +22,7 @@ EVERYTHING = Path(__file__).parents[2] / "projects" / "everything"
 def open_project(name: str, folder: Path) -> SessionSettings:
     """The quickstart, or the project with everything, whose prod is in the state alone."""
     if name == "quickstart":
-        write_example(folder)
+        write_project(folder, Wishes())
     else:
         shutil.copytree(EVERYTHING, folder)
     settings = SessionSettings(folder.resolve(), open_engine=refuse_engine)

@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.errors import ProjectError, RequestError
 from mergeplan.planner.project.loader import load_project
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from tests.planner.project.test_loader import CONFIG, NOW
 
 CODE = """from sqlmesh.core.config import Config, GatewayConfig, ModelDefaultsConfig, SparkConnectionConfig
@@ -129,5 +129,5 @@ def test_init_does_not_write_a_second_configuration(tmp_path: Path) -> None:
     (tmp_path / "config.py").write_text(CODE)
 
     with pytest.raises(RequestError, match=r"config\.py` exists already: nothing was written"):
-        write_example(tmp_path)
+        write_project(tmp_path, Wishes())
     assert [path.name for path in tmp_path.iterdir()] == ["config.py"]

@@ -16,7 +16,7 @@ from mergeplan.planner.model.model import Column
 from mergeplan.planner.parsing.files.environments import seconds_of_promotion
 from mergeplan.planner.project import remembered
 from mergeplan.planner.project.loader import LoadOptions, load_project, override_variables
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from mergeplan.planner.project.seeds import read_seed
 from mergeplan.planner.semantics.reading.readable_tokens import Readable
 from mergeplan.planner.semantics.spark import spark_sql
@@ -49,7 +49,7 @@ def test_bad_input_is_told_in_one_sentence_with_file_and_line(case: Path, tmp_pa
 
 
 def test_the_example_is_the_quickstart(tmp_path: Path) -> None:
-    write_example(tmp_path)
+    write_project(tmp_path, Wishes())
 
     project = load_project(tmp_path, NOW)
 
@@ -68,13 +68,13 @@ def test_an_example_is_never_written_over_a_project(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("project: mine\n")
 
     with pytest.raises(RequestError, match="exists already"):
-        write_example(tmp_path)
+        write_project(tmp_path, Wishes())
 
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
 
 
 def test_an_empty_project_loads(tmp_path: Path) -> None:
-    written = write_example(tmp_path, "empty")
+    written = write_project(tmp_path, Wishes("empty"))
 
     assert [path.name for path in written] == [".gitignore", "config.yaml"]
     assert not load_project(tmp_path, NOW).models

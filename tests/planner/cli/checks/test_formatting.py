@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from tests.planner.cli.conftest import CommandLine
 
 UGLY = "MODEL (name shop.ugly, kind FULL);\nselect 1 as one"
@@ -14,7 +14,7 @@ NEAT = "MODEL (\n  name shop.ugly,\n  kind FULL\n);\n\nSELECT\n  1 AS one\n"
 @pytest.fixture
 def shell(offline: CommandLine) -> CommandLine:
     """`mergeplan` in the example, its files in order, and one more that is not."""
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
     offline("format")
     offline.write("models/ugly.sql", UGLY)
     return offline

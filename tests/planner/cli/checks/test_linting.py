@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from tests.planner.cli.conftest import CommandLine
 
 STAR = "MODEL (name shop.star, kind FULL);\nSELECT * FROM sqlmesh_example.full_model\n"
@@ -17,7 +17,7 @@ RULES = "\nlinter:\n  enabled: true\n  {key}: [noselectstar]\n"
 @pytest.fixture
 def star_project(offline: CommandLine) -> CommandLine:
     """`mergeplan` in the example, with a model that says `SELECT *`."""
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
     offline.write("models/star.sql", STAR)
     config = (offline.root / "config.yaml").read_text()
     offline.write("config.yaml", config.partition("# --- Linting")[0])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from tests.planner.cli.conftest import TODAY, CommandLine
 from tests.planner.shop import ALONE
 
@@ -73,7 +73,7 @@ def test_tables_of_the_same_files_are_said_to_be_so_in_one_line(shop: Callable[.
     ],
 )
 def test_a_comparison_that_cannot_be_made_is_told(arguments: str, told: str, offline: CommandLine) -> None:
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
 
     ran = offline("table_diff", *arguments.split())
 

@@ -11,7 +11,7 @@ from mergeplan.planner.checks.unit_test_result import TestResult
 from mergeplan.planner.cli.checks.unit_tests import junit_xml
 from mergeplan.planner.errors import MergeplanError
 from mergeplan.planner.parsing.definitions.unit_tests import UnitTest
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from tests.planner.cli.conftest import CommandLine
 from tests.planner.shop import ALONE
 
@@ -114,7 +114,7 @@ def test_a_test_of_a_table_is_written_and_passes(shop: Callable[..., CommandLine
     ],
 )
 def test_a_test_that_cannot_be_written_is_told(arguments: str, told: str, offline: CommandLine) -> None:
-    write_example(offline.root)
+    write_project(offline.root, Wishes())
     before = sorted(offline.root.rglob("*"))
 
     ran = offline("create_test", *arguments.split())

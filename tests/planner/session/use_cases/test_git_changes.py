@@ -9,7 +9,7 @@ import pytest
 
 from mergeplan.planner.errors import RequestError
 from mergeplan.planner.project.loader import Project, load_project
-from mergeplan.planner.project.scaffold import write_example
+from mergeplan.planner.project.scaffold import Wishes, write_project
 from mergeplan.planner.session.use_cases.git_changes import git_change_finder
 from tests.planner.shop import NOW
 
@@ -17,7 +17,7 @@ from tests.planner.shop import NOW
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """The example project, committed on `main`, one folder below the repository's root."""
-    write_example(tmp_path / "shop")
+    write_project(tmp_path / "shop", Wishes())
     git(tmp_path, "init", "-q", "-b", "main")
     git(tmp_path, "add", ".")
     git(tmp_path, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first")
