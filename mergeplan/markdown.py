@@ -18,7 +18,6 @@ def code_span(text: str) -> str:
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Return text as a block of code."""
     fence = "`" * max(3, _count_ticks(text) + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 

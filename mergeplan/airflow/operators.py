@@ -72,7 +72,6 @@ class RunOperator(MergeplanOperator):
         self.execution_time, self.schedule_file = execution_time, schedule_file
 
     def execute(self, context: Any) -> dict[str, Any]:
-        """Run, and follow the environment."""
         state_url = state_url_of(self.place)
         run_id = run_key(self.dag_id, context["run_id"], self.task_id)
         # Before anything else: where there is no state, the command would make a new one.

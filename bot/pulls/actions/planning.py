@@ -254,7 +254,6 @@ def _conclude_plan(current: PullPass, stops: RunStops, record: PullRecord, finis
 
 
 def _retry_later(current: PullPass, record: PullRecord, finished: Finished) -> None:
-    """Raise Later where trying again may help."""
     outcome, attempts = finished.outcome, record.run.attempts
     if outcome.is_defect and attempts + 1 < DEFECT_TRIES:
         current.update(partial(retry_run, progress="Internal error in mergeplan; it will be retried."))

@@ -65,7 +65,6 @@ class LocalAnalyzer:
             self.close()
 
     def close(self) -> None:
-        """End the processes that are idle."""
         with self._lock:
             idle, self._idle = self._idle, []
         for process in idle:
@@ -153,7 +152,6 @@ class AnalyzerProcess:
         return results
 
     def end(self) -> None:
-        """End the process and its Java at once."""
         for group in (self._process.pid, self._java):
             if group:
                 with suppress(ProcessLookupError, PermissionError):
