@@ -218,7 +218,6 @@ class PullRecord:
         return last.plan if last else None
 
     def forget_refusals(self) -> PullRecord:
-        """Return the record by which refused checks are written again."""
         checks = tuple(ref if ref.id else replace(ref, digest="") for ref in self.checks)
         return replace(self, refused_at=0.0, checks=checks)
 

@@ -36,7 +36,7 @@ ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "pictures"
 SOURCE, MADE = FOLDER / "source.json", FOLDER / "made.json"
 STYLE = ROOT / "sandbox" / "mergeplan_sandbox" / "pages" / "style.css"
-WORDED = ("plan_text", "explanation", "closing_text", "rendering")  # of planner/cli/texts: what the terminal shows
+WORDED = ("texts/plan_text", "texts/explanation", "terminal", "texts/rendering")  # of planner/cli: what a terminal shows
 TERMINAL = "terminal-plan.svg"
 BAR = re.compile(r"\d%.*\d/\d")  # of a progress bar, which a terminal draws over itself
 WIDTH = 968
@@ -72,7 +72,7 @@ def draw(source: Source) -> dict[str, str]:
 
 def digests(source: Source) -> dict[str, str]:
     """A digest of what each picture shows: the HTML, or for the terminal the texts that it is made of."""
-    texts = [ROOT / "planner" / "cli" / "texts" / f"{name}.py" for name in WORDED]
+    texts = [ROOT / "planner" / "cli" / f"{name}.py" for name in WORDED]
     words = json.dumps([_sentences(path) for path in texts])
     shown = {**draw(source), TERMINAL: words}
     return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in shown.items()}

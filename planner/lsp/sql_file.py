@@ -94,7 +94,6 @@ def read_sql_file(path: str, text: str, dialect: str) -> SqlFile:
 
 
 def _find_created_query(parts: tuple[tuple[Token, ...], ...]) -> tuple[Token, ...] | None:
-    """Return the query of the first view or table that statements of a pipeline create."""
     for part in parts:
         if part[0].text.upper() == "CREATE":
             at = next((index for index, token in enumerate(part) if token.text.upper() == "AS"), len(part))
