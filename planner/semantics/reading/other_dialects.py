@@ -1,4 +1,4 @@
-"""Translate subscripts, slices, maps and casts of other dialects to Spark SQL that returns the same rows.
+"""Translate subscripts, slices, intervals, maps and casts of other dialects to Spark SQL that returns the same rows.
 
 sqlglot writes some of them with other results: an index that is no literal stays unchanged although it counts from 1,
 and a cast of 2.5 to INT is 3 in DuckDB and 2 in Spark. The parser's tree is marked with the dialect in which it was
@@ -28,6 +28,8 @@ _FLOATS_TO_EVEN = ("duckdb", "postgres")
 _ARRAYS = (exp.Array, exp.Split, exp.RegexpSplit, exp.RegexpExtractAll, exp.ArrayAgg, exp.Transform, exp.MapKeys,
            exp.GenerateSeries, exp.StringToArray, exp.ArrayFilter)  # fmt: skip
 _Writer = Callable[[Generator, exp.Expr], str]
+_number = exp.Literal.number
+_UNITS = ("YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")  # as `MAKE_INTERVAL` takes them
 _WHOLE = (exp.Floor, exp.Ceil, exp.IntDiv, exp.Length, exp.DateDiff, exp.StrPosition, exp.Count, exp.CountIf,
           exp.RowNumber, exp.Predicate, exp.Connector, exp.Not)  # fmt: skip
 
@@ -111,7 +113,7 @@ def _or_null(container: exp.Expr, index: exp.Expr, *, is_array: bool) -> exp.Exp
         return _build_call("TRY_ELEMENT_AT", container, _as_int(_build_call("NULLIF", index, exp.Literal.number(0))))
     size, first = _build_call("SIZE", container), exp.Literal.number(1)
     forward = exp.Between(this=_enclose_operand(index), low=first, high=size)
-    backward = exp.Between(this=_enclose_operand(index), low=exp.Neg(this=size.copy()), high=_number_literal(-1))
+    backward = exp.Between(this=_enclose_operand(index), low=exp.Neg(this=size.copy()), high=_number(-1))
     from_end = exp.Add(this=size.copy(), expression=_enclose_operand(index))
     shifted = exp.Case(ifs=[exp.If(this=forward, true=_minus_one(index)), exp.If(this=backward, true=from_end)])
     return _build_bracket(container, _key_or(container, shifted, index))
@@ -140,7 +142,7 @@ def _array_slice(node: exp.Expr, dialect: str) -> exp.Expr | None:
     if low is None or high is None or min(low, high) < 0:
         raise _Untranslatable("the bounds of ARRAY_SLICE must be numbers that are not negative; Spark has SLICE")
     length = high - low + (dialect == "bigquery")  # in BigQuery the end is included
-    return _build_call("SLICE", node.this, _number_literal(low + 1), _number_literal(max(length, 0)))
+    return _build_call("SLICE", node.this, _number(low + 1), _number(max(length, 0)))
 
 
 def _translate_slice(
@@ -155,18 +157,20 @@ def _translate_slice(
     if from_end and dialect != "duckdb":
         raise _Untranslatable("a slice `x[a:b]` must not begin or end before the first element")
     if low >= 0 and high >= 0:
-        return _build_call(
-            "SLICE", array, _number_literal(max(low, 1)), _number_literal(max(high - max(low, 1) + 1, 0))
-        )
+        return _build_call("SLICE", array, _number(max(low, 1)), _number(max(high - max(low, 1) + 1, 0)))
     size = _build_call("SIZE", array)
-    first = (
-        _number_literal(max(low, 1))
-        if low >= 0
-        else _build_call("GREATEST", _add_number(size, low + 1), _number_literal(1))
-    )
-    last = _build_call("LEAST", size, _number_literal(high)) if high >= 0 else _add_number(size, high + 1)
-    length = exp.Add(this=exp.Sub(this=last, expression=first.copy()), expression=_number_literal(1))
-    return _build_call("SLICE", array, first, _build_call("GREATEST", length, _number_literal(0)))
+    first = _number(max(low, 1)) if low >= 0 else _build_call("GREATEST", _add_number(size, low + 1), _number(1))
+    last = _build_call("LEAST", size, _number(high)) if high >= 0 else _add_number(size, high + 1)
+    length = exp.Add(this=exp.Sub(this=last, expression=first.copy()), expression=_number(1))
+    return _build_call("SLICE", array, first, _build_call("GREATEST", length, _number(0)))
+
+
+def _translate_interval(node: exp.Expr, dialect: str) -> exp.Expr | None:
+    unit = str(node.args.get("unit")).upper().removesuffix("S")
+    if unit not in _UNITS or isinstance(node.this, (exp.Literal, exp.Neg)):
+        return None  # Spark reads a literal
+    larger_units = [_number(0)] * _UNITS.index(unit)
+    return _build_call("MAKE_INTERVAL", *larger_units, node.this)
 
 
 def _translate_map(node: exp.Expr, dialect: str) -> exp.Expr | None:
@@ -220,7 +224,7 @@ def _as_int(value: exp.Expr) -> exp.Expr:
 
 def _minus_one(index: exp.Expr) -> exp.Expr:
     if index.is_int:
-        return _number_literal(int(index.to_py()) - 1)
+        return _number(int(index.to_py()) - 1)
     return exp.Sub(this=_enclose_operand(index), expression=exp.Literal.number(1))
 
 
@@ -229,14 +233,9 @@ def _enclose_operand(node: exp.Expr) -> exp.Expr:
     return node.copy() if isinstance(node, (exp.Column, exp.Literal, exp.Paren)) else exp.Paren(this=node.copy())
 
 
-def _number_literal(value: int) -> exp.Expr:
-    number = exp.Literal.number(abs(value))
-    return exp.Neg(this=number) if value < 0 else number
-
-
 def _add_number(size: exp.Expr, amount: int) -> exp.Expr:
     kind = exp.Add if amount > 0 else exp.Sub
-    return kind(this=size.copy(), expression=_number_literal(abs(amount))) if amount else size.copy()
+    return kind(this=size.copy(), expression=_number(abs(amount))) if amount else size.copy()
 
 
 def _slice_bound(node: exp.Expr | None) -> int | None:
@@ -246,6 +245,7 @@ def _slice_bound(node: exp.Expr | None) -> int | None:
 _TRANSLATIONS: Mapping[type[exp.Expr], Callable[[exp.Expr, str], exp.Expr | None]] = {
     exp.Bracket: _translate_subscript,
     exp.ArraySlice: _array_slice,
+    exp.Interval: _translate_interval,
     exp.ToMap: _translate_map,
     exp.Cast: _translate_cast,
     exp.TryCast: _translate_cast,
