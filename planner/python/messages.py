@@ -14,7 +14,8 @@ def _check_path(path: str) -> str:
 
 
 def _single_line(text: str) -> str:
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())[:600]
+    line = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    return line if len(line) <= 600 else f"{line[:295]} ... {line[-300:]}"
 
 
 Path = Annotated[str, AfterValidator(_check_path)]

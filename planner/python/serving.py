@@ -30,10 +30,6 @@ class Work(Protocol):
         """Stop what would continue after this process."""
 
 
-def first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [""])[0][:500]
-
-
 def error_data(error: BaseException, locate: Locate) -> dict[str, Any]:
     path, line = locate(error)
     if isinstance(error, SyntaxError):
@@ -43,7 +39,7 @@ def error_data(error: BaseException, locate: Locate) -> dict[str, Any]:
     elif getattr(error, "is_sentence", False) is True:
         message = str(error)
     else:
-        message = f"{type(error).__name__}: {first_line(error)}".rstrip(": ")
+        message = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}".rstrip(": ")
     if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "sqlmesh":
         message = (
             f"{message.partition(' (')[0]}. This `sqlmesh` is mergeplan's own, with what models, macros and signals"

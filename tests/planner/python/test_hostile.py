@@ -22,6 +22,7 @@ BAD = {
     "never returns": ("def f(): f()\nf()\n", "RecursionError: maximum recursion depth exceeded"),
     "half a character": ("raise Exception('\\ud800 \\x1b[31m')\n", "Exception: ? [31m."),
     "no text": ("class E(Exception):\n  def __str__(self): raise ValueError('no')\nraise E()\n", "ValueError: no"),
+    "a reason after much else": ("raise Exception('name ' * 999 + 'is not allowed')\n", "name is not allowed"),
     "a long name": ("class E(Exception): pass\nE.__name__ = 'a\\n' * 2000\nraise E()\n", "a a a"),
     "answers by itself": (
         "import os\nfor each in range(3, 20):\n  try: os.write(each, b'{}\\n')\n  except OSError: pass\n",
