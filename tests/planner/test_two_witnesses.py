@@ -160,6 +160,35 @@ def test_an_unedited_reader_is_not_kept_over_a_moved_or_altered_column(
     assert checks["m.reader"].state is CheckState.DISAGREES
 
 
+RENAMED = [
+    {
+        **write_project(f"SELECT id, price AS {a} FROM src.orders"),
+        **project(model("m.reader", f"SELECT {a} AS a FROM m.base")),
+    }
+    for a in ("a", "b")
+]
+
+
+def test_a_reader_that_follows_a_renamed_column_is_kept(engine: SparkEngine) -> None:
+    witnessed = witness(engine, *RENAMED)
+
+    assert [check.state for check in witnessed.checks.values()] == [CheckState.AGREES] * 2
+    assert {change.name: change.category for change in witnessed.plan.changes}["m.reader"] is Category.EQUIVALENT
+
+
+def test_a_renamed_column_with_other_values_is_denied(engine: SparkEngine) -> None:
+    after = {**RENAMED[1], **write_project("SELECT id, price + 0.5 AS b FROM src.orders")}
+
+    def call_renamed(plan: Plan) -> Plan:
+        base, reader = plan.changes
+        assert base.old and base.new and base.new.meaning
+        values = tuple(zip(("id", "b"), base.old.visible_digest.columns.values(), strict=True))
+        new = replace(base.new, meaning=replace(base.new.meaning, columns=values))
+        return replace(plan, changes=(replace(base, new=new), reader))
+
+    assert witness(engine, RENAMED[0], after, call_renamed).checks["m.base"].state is CheckState.DISAGREES
+
+
 def test_a_model_whose_comparison_was_given_up_is_recomputed() -> None:
     before, after = write_project(BASE), write_project(f"{BASE} WHERE TRUE")
     prod, loaded = promote(before)

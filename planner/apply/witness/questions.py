@@ -8,12 +8,13 @@ from mergeplan.planner.apply.witness.stand_ins import ColumnsUnknown, StandIns
 from mergeplan.planner.apply.witness.stored_columns import find_planned_columns, list_declared_columns
 from mergeplan.planner.engine.analysis import NEW, OLD, Analysis, PairResult, QueryPair
 from mergeplan.planner.errors import ProjectError
+from mergeplan.planner.naming import quote_column
 from mergeplan.planner.plan.category.later_form import RULE as LATER_FORM
 from mergeplan.planner.plan.category.later_form import first_form
 from mergeplan.planner.plan.category.reasons import format_names
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.witness.check import Check, CheckState
-from mergeplan.planner.plan.witness.claims import Claim
+from mergeplan.planner.plan.witness.claims import Claim, find_renamed
 
 Ask = Callable[[Analysis], Sequence[PairResult]]
 CODE = "a Python model has no query"
@@ -93,10 +94,13 @@ class Questions:
             return QueryPair("", second)
         ordered = not (new.kind.is_stored or change.effect.order)
         reads_decide = self.stand_ins.do_reads_decide(old, new, unchanged_columns)
-        texts = self.stand_ins.query(old, 0, unchanged_columns), second
-        if new.kind.is_embedded and claim.columns is None:
-            texts = _show_names(texts[0]), _show_names(second)
-        return QueryPair(*texts, claim.columns, ordered, reads_decide)
+        first = self.stand_ins.query(old, 0, unchanged_columns)
+        if new.kind.is_embedded and claim.columns is None:  # the case of its column names shows in its readers' rows
+            first, second = (f"SELECT struct(*) AS columns FROM (\n{text}\n)" for text in (first, second))
+        if claim.columns is not None and (renamed := find_renamed(change).items()):
+            columns = ", ".join(f"{quote_column(new_name)} AS {quote_column(name)}" for name, new_name in renamed)
+            second = f"SELECT *, {columns} FROM (\n{second}\n)"
+        return QueryPair(first, second, claim.columns, ordered, reads_decide)
 
     def _compare_pairs(self, pairs: Mapping[str, QueryPair]) -> Sequence[PairResult]:
         """Return the result of each pair; one text over the same tables is not checked."""
@@ -105,12 +109,9 @@ class Questions:
         return [PairResult(same=True) if self._is_settled(n, pair) else next(answers) for n, pair in pairs.items()]
 
     def _is_settled(self, name: str, pair: QueryPair) -> bool:
-        change = self.stand_ins.changes[name]
-        return pair.first == pair.second and not (change.new and self._lacks_columns(change))
-
-    def _lacks_columns(self, change: Change) -> bool:
-        assert change.new is not None
-        return change.new.kind.is_stored and not self.stand_ins.stored_columns(change.new)
+        new = self.stand_ins.changes[name].new
+        lacks_columns = new is not None and new.kind.is_stored and not self.stand_ins.stored_columns(new)
+        return pair.first == pair.second and not lacks_columns
 
     def _learn_columns(self, name: str, result: PairResult) -> None:
         change = self.stand_ins.changes[name]
@@ -120,15 +121,11 @@ class Questions:
         if change.rule == LATER_FORM and change.old and (columns := self.stand_ins.stored_columns(change.old)):
             self.stand_ins.planned[name] = columns
             return
+        columns = tuple(column for column in result.second if column.name not in find_renamed(change))
         try:
-            self.stand_ins.planned[name] = find_planned_columns(new, result.second)
+            self.stand_ins.planned[name] = find_planned_columns(new, columns)
         except ProjectError:  # declared columns are not the query's: the dry run reports it
-            self.stand_ins.planned[name] = result.second
-
-
-def _show_names(text: str) -> str:
-    """Return a query in which the case of column names counts: that of an embedded query shows in its readers' rows."""
-    return f"SELECT struct(*) AS columns FROM (\n{text}\n)"
+            self.stand_ins.planned[name] = columns
 
 
 def _judge_result(claim: Claim, pair: QueryPair, result: PairResult) -> Check:

@@ -18,6 +18,7 @@ from mergeplan.planner.parsing.render import render_model
 from mergeplan.planner.plan.build import Plan
 from mergeplan.planner.plan.change import Change
 from mergeplan.planner.plan.schedule import EPOCH
+from mergeplan.planner.plan.witness.claims import find_renamed
 from mergeplan.planner.semantics.types import normalize_type
 from mergeplan.planner.snapshot.snapshot import Snapshot
 
@@ -50,8 +51,7 @@ class StandIns:
     def __post_init__(self) -> None:
         self.changes: Mapping[str, Change] = {change.name: change for change in self.plan.changes}
         old_snapshots = {change.name: change.old for change in self.plan.changes if change.old}
-        added = {change.name for change in self.plan.changes if not change.old}
-        existing_snapshots = {name: one for name, one in self.plan.new.snapshots.items() if name not in added}
+        existing_snapshots = {name: one for name, one in self.plan.new.snapshots.items() if name not in self.changes}
         self.sides: tuple[Mapping[str, Snapshot], ...] = (
             {**existing_snapshots, **old_snapshots},
             self.plan.new.snapshots,
@@ -142,7 +142,10 @@ class StandIns:
         one_sided = [(c, OLD) for c in old if c.name not in shared] + [(c, NEW) for c in new if c.name not in shared]
         table_columns = (*shared_columns, *(Column(f"{column.name}{end}", column.type) for column, end in one_sided))
         end = (OLD, NEW)[side]
-        names = {c.name: c if c.name in shared else Column(f"{c.name}{end}", c.type) for c in (old, new)[side]}
+        # a column with another name is the old one
+        moved = {new: f"{old}{OLD}" for old, new in find_renamed(change).items()} if side and same is None else {}
+        ends = {c.name: moved.get(c.name, f"{c.name}{end}") for c in (old, new)[side]}
+        names = {c.name: c if c.name in shared else Column(ends[c.name], c.type) for c in (old, new)[side]}
         return self._project_table(change.name, table_columns, names, change.name, outputs)
 
     def _project_table(

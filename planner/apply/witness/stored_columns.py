@@ -26,9 +26,8 @@ def order_as_stored(snapshot: Snapshot, columns: tuple[Column, ...]) -> tuple[Co
 
 def find_planned_columns(snapshot: Snapshot, query_columns: tuple[Column, ...]) -> tuple[Column, ...]:
     """Return the columns of a table that is still to be created for this query; raise ProjectError if they differ."""
-    model = snapshot.model
-    columns = apply_declared_columns(model, query_columns)
-    return order_as_stored(snapshot, (*columns, *model.history_columns))
+    columns = apply_declared_columns(snapshot.model, query_columns)
+    return order_as_stored(snapshot, (*columns, *snapshot.model.history_columns))
 
 
 def list_declared_columns(snapshot: Snapshot) -> tuple[Column, ...]:

@@ -35,8 +35,7 @@ def claims_of(plan: Plan) -> tuple[Claim, ...]:
     """Return the claims of a plan, parents first; a change with a person's category makes no claim."""
     changes = {change.name: change for change in plan.changes}
     readers = {parent for name in changes for parent in plan.parents.get(name, ())}
-    claims = (_claim_of(plan, changes, change, change.name in readers) for change in plan.changes)
-    return tuple(claim for claim in claims if claim is not None)
+    return tuple(one for c in plan.changes if (one := _claim_of(plan, changes, c, c.name in readers)))
 
 
 def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read: bool) -> Claim | None:
@@ -55,6 +54,15 @@ def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read
     effect = change.effect
     if effect.every or not is_read or change.category is Category.FORWARD_ONLY or old.columns is None:
         return None
-    unchanged = tuple(name for name in old.columns if name not in effect.altered | effect.removed)
+    changed_names = effect.altered | (effect.removed - find_renamed(change).keys())
     history_names = {column.name for column in new.model.history_columns}
-    return Claim(change, tuple(name for name in unchanged if name not in history_names))
+    return Claim(change, tuple(name for name in old.columns if name not in changed_names | history_names))
+
+
+def find_renamed(change: Change) -> Mapping[str, str]:
+    """Return the new name of each column that goes and whose values a column that comes holds."""
+    if change.old is None or change.new is None or change.effect.every:
+        return {}
+    old, new = change.old.visible_digest.columns, change.new.visible_digest.columns
+    new_names = {new[name]: name for name in sorted(change.effect.added) if name in new}
+    return {name: new_names[old[name]] for name in sorted(change.effect.removed) if old.get(name) in new_names}
