@@ -141,10 +141,9 @@ class StandIns:
         shared_columns = [column for column in old if column.name in shared]
         one_sided = [(c, OLD) for c in old if c.name not in shared] + [(c, NEW) for c in new if c.name not in shared]
         table_columns = (*shared_columns, *(Column(f"{column.name}{end}", column.type) for column, end in one_sided))
-        end = (OLD, NEW)[side]
         # a column with another name is the old one
         moved = {new: f"{old}{OLD}" for old, new in find_renamed(change).items()} if side and same is None else {}
-        ends = {c.name: moved.get(c.name, f"{c.name}{end}") for c in (old, new)[side]}
+        ends = {c.name: moved.get(c.name, f"{c.name}{(OLD, NEW)[side]}") for c in (old, new)[side]}
         names = {c.name: c if c.name in shared else Column(ends[c.name], c.type) for c in (old, new)[side]}
         return self._project_table(change.name, table_columns, names, change.name, outputs)
 

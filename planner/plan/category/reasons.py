@@ -163,7 +163,8 @@ def _columns_of_parents(after: Shape | None, causes: Causes) -> tuple[str, str] 
         effect, reads = causes.effects[parent], after.reads.get(parent) if after else None
         changed = effect.altered | effect.removed
         if reads is None or reads.every:
-            unknown = f"The columns that it reads of `{parent}` are not known, so all of them count"
+            why = f": mergeplan cannot follow {after.obstacle}" if after and after.obstacle else ""
+            unknown = f"The columns that it reads of `{parent}` are not known{why}, so all of them count"
             return "reads-every-column", f"{unknown}; `{parent}` {effect_verbs(effect) or 'changes'}."
         if hit := changed & reads.rows:
             reason = f"{format_names(sorted(hit), owner=parent)} changed, and its rows depend on that."

@@ -136,7 +136,8 @@ FACTS: Mapping[str, tuple[str, Check]] = {
         lambda c, m: c.columns.every and all(p in c.plan and p in c.new.depends_on for p in names_in_list(m[1])),
     ),
     "all count": (
-        rf"The columns that it reads of `([^`]+)` are not known, so all of them count; `[^`]+` {VERBS}\.",
+        r"The columns that it reads of `([^`]+)` are not known(?:: mergeplan cannot follow .+)?, so all of them "
+        rf"count; `[^`]+` {VERBS}\.",
         lambda c, m: m[1] in c.new.depends_on and parent_touches(c, m[1], m[2]),
     ),
     "rows of parents": (

@@ -295,6 +295,15 @@ def test_a_reason_names_the_construct_that_cannot_be_followed(query: str, obstac
     assert reason == f"mergeplan cannot follow {obstacle}, so every row counts as changed."
 
 
+def test_a_reader_that_cannot_be_followed_names_the_construct() -> None:
+    query = "SELECT id FROM s.parent WHERE id IN (WITH RECURSIVE c AS (SELECT 1 AS n) SELECT n FROM c)"
+    plan = plan_of((two(child=query), two(PARENT.replace("d FROM", "d, 1 AS extra FROM"), query)))[1]
+    reason = next(change.reason for change in plan.changes if change.name == "s.child")
+
+    assert "are not known: mergeplan cannot follow a recursive CTE (in " in reason
+    assert reason.endswith("so all of them count; `s.parent` adds `extra`.")
+
+
 def test_a_false_claim_is_found() -> None:
     claim = next(claim for name, claim in claims() if name == "an aggregate beside a parent that gains a column")
     child = claim.plan["s.child"]
