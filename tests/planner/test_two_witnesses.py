@@ -176,6 +176,18 @@ def test_a_reader_that_follows_a_renamed_column_is_kept(engine: SparkEngine) -> 
     assert {change.name: change.category for change in witnessed.plan.changes}["m.reader"] is Category.EQUIVALENT
 
 
+def test_a_table_below_two_views_is_kept_if_the_first_is_written_in_other_words(engine: SparkEngine) -> None:
+    below = model("m.view", "SELECT id, price FROM m.base", kind=Kind.VIEW), model("m.reader", "SELECT id FROM m.view")
+    projects = [
+        {**external_models(), **project(model("m.base", text, kind=Kind.VIEW), *below)}
+        for text in (BASE, f"{BASE} WHERE TRUE")
+    ]
+
+    checks = witness(engine, *projects).checks
+
+    assert {check.state for check in checks.values()} == {CheckState.AGREES}
+
+
 def test_a_renamed_column_with_other_values_is_denied(engine: SparkEngine) -> None:
     after = {**RENAMED[1], **write_project("SELECT id, price + 0.5 AS b FROM src.orders")}
 

@@ -45,9 +45,7 @@ class Questions:
                 needed.pop(name, None)
                 if claim := waiting.pop(name, None):
                     self.checks[name] = _judge_result(claim, pairs[name], result)
-        for name in waiting:
-            self.checks.setdefault(name, UNKNOWN)
-        return self.checks
+        return {**dict.fromkeys(waiting, UNKNOWN), **self.checks}
 
     def _needs_columns(self, claims: Collection[str], also: Collection[str]) -> Iterator[str]:
         above, waiting = set(also), list(claims)
@@ -116,6 +114,8 @@ class Questions:
     def _learn_columns(self, name: str, result: PairResult) -> None:
         change = self.stand_ins.changes[name]
         new = change.new
+        if new and new.kind.is_view and change.old and result.same and not result.second:
+            self.stand_ins.planned[name] = self.stand_ins.stored_columns(change.old) or ()  # it has the same text
         if new is None or new.kind.is_embedded or not result.second:
             return
         if change.rule == LATER_FORM and change.old and (columns := self.stand_ins.stored_columns(change.old)):
