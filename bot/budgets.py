@@ -24,7 +24,6 @@ class DiffRules:
         return all(detail == "off" for _, detail in self.detail)
 
     def nothing(self) -> DiffRules:
-        """Return the same rules, comparing no rows."""
         return replace(self, detail=(("*", "off"),))
 
     def without_samples(self) -> DiffRules:

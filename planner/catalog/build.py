@@ -196,7 +196,6 @@ def _deployed_tables(sources: CatalogSources) -> dict[str, catalog.DeployedTable
 
 
 def _same_text(model: Model, deployed: Model) -> bool:
-    """Return True when only the place and the layout of the file differ."""
     written = replace(deployed.written, text=model.written.text, text_line=model.written.text_line)
     moved_model = replace(deployed, path=model.path, line=model.line, source=model.source, written=written)
     return model in (deployed, moved_model)
