@@ -296,6 +296,16 @@ class PullRecord:
 
 
 @dataclass(frozen=True)
+class UnwrittenCheck:
+    """The result of a promotion's check that GitHub refused to take, without its annotations."""
+
+    commit: str
+    title: str
+    summary: str
+    conclusion: str
+
+
+@dataclass(frozen=True)
 class ProdRecord:
     repository: str
     state: Prod = Prod.UNKNOWN
@@ -318,6 +328,7 @@ class ProdRecord:
     again_at: float = 0.0  # seconds of the epoch: when a first build that failed is tried again; 0 when that is no use
     folder: str = ""  # of the project that it was promoted from
     branches: tuple[BranchRecord, ...] = ()  # other branches, which have environments of their own
+    unwritten: tuple[UnwrittenCheck, ...] = ()  # checks whose results are still to be shown
 
     def follows(self, branch: str, number: int) -> bool:
         """Return True for a pull request into a branch that has, or had, an environment."""

@@ -18,7 +18,7 @@ from mergeplan.bot.prod.gate import Gatekeeper
 from mergeplan.bot.prod.planner_calls import Ended, ProdPlanner, append_move
 from mergeplan.bot.prod.reading_pulls import replan_readers
 from mergeplan.bot.pulls.publish import publish_record, write_check
-from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord, PullState
+from mergeplan.bot.records import Prod, ProdRecord, Pull, PullRecord, PullState, UnwrittenCheck
 from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.transitions.planning import Transition, report_progress
 from mergeplan.bot.transitions.prods import ProdCommit, show_commit
@@ -143,7 +143,12 @@ class ProdPass:
         self.show(self.update_pull(number, partial(report_progress, progress=progress)))
 
     def check(self, commit: str, view: CheckView) -> None:
-        write_check(self.gateway, commit, view, f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress"))
+        key, page = f"mergeplan:prod:{commit[:12]}", self.gateway.page(0, "progress")
+        is_done = write_check(self.gateway, commit, view, key, page) or not view.is_completed
+        result = () if is_done else (UnwrittenCheck(commit, view.title, view.summary, view.conclusion),)
+        others = tuple(unwritten for unwritten in self.prod.unwritten if unwritten.commit != commit)
+        if self.prod.unwritten != (*others, *result):
+            self.update(lambda prod: replace(prod, unwritten=(*others, *result)))
 
 
 def read_facts(current: ProdPass) -> ProdFacts:

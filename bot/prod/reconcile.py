@@ -44,7 +44,9 @@ from mergeplan.bot.prod.prod_pass import ProdPass, read_facts
 from mergeplan.bot.projects import another_project
 from mergeplan.bot.pull_parts import UNRULED
 from mergeplan.bot.records import ProdRecord, PullState
+from mergeplan.bot.report.checks.check import CheckView
 from mergeplan.bot.report.checks.prod import prod_check
+from mergeplan.bot.report.checks.promotion import NAME
 from mergeplan.bot.transitions.prods import hold_push, record_sweep
 
 log = structlog.get_logger(__name__)
@@ -69,6 +71,9 @@ def _reconcile_pass(current: ProdPass) -> None:
     current.facts = replace(current.facts, head=current.checkout.head(current.branch), again=current.prod.again)
     if current.facts.again:
         current.update(lambda prod: replace(prod, again=False))
+    for unwritten in current.prod.unwritten:
+        view = CheckView(NAME, unwritten.title, unwritten.summary, conclusion=unwritten.conclusion)
+        current.check(unwritten.commit, view)
     _check_same_project(current)
     for _ in range(ACTIONS_MAX):
         current.facts = facts = read_facts(current)

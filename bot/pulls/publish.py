@@ -97,12 +97,14 @@ class Shower:
                 log.warning("progress_not_shown", pull_request=self._record.number, why=str(error))
 
 
-def write_check(gateway: RepositoryGateway, commit: str, view: CheckView, key: str, details: str = "") -> None:
-    """Write a check that is of no pull request's record; a failure is only logged."""
+def write_check(gateway: RepositoryGateway, commit: str, view: CheckView, key: str, details: str = "") -> bool:
+    """Write a check that is of no pull request's record; return False for a failure after which GitHub may take it."""
     try:
         gateway.checks.write(CheckRequest(commit, view, key, gateway.checks.find(commit, key), details))
     except (ForgeFailed, ForgePaused) as error:
         log.warning("check_not_written", commit=commit, why=str(error))
+        return isinstance(error, ForgeFailed) and error.status in (404, 422)
+    return True
 
 
 def end_checks(inbox: Inbox, gateway: RepositoryGateway, record: PullRecord, newer: str) -> None:

@@ -352,7 +352,8 @@ class Worker:
     def _sweep_repository(self, gateway: RepositoryGateway) -> None:
         inbox, name = self.context.inbox, gateway.name
         prod = inbox.prods.get(name)
-        if _prod_is_behind(gateway, prod) or sweep_is_due(prod, self.context.settings.janitor_hours, time.time()):
+        is_due = bool(prod.unwritten) or sweep_is_due(prod, self.context.settings.janitor_hours, time.time())
+        if is_due or _prod_is_behind(gateway, prod):
             inbox.queue.wake(name, 0)
         if any(_is_moved(gateway, one.branch, one.commit, is_moved_if_gone=False) for one in prod.branches):
             inbox.queue.wake(name, BRANCHES)

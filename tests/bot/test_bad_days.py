@@ -14,7 +14,7 @@ import pytest
 from mergeplan.bot.records import PullState
 from mergeplan.bot.service.worker import is_overdue
 from mergeplan_sandbox.faults import ApiFault, RateLimit
-from tests.bot.conftest import COLUMN, SHOP, Bench
+from tests.bot.conftest import COLUMN, SHOP, Bench, until
 from tests.bot.test_pull_requests import GREEN
 
 pytestmark = pytest.mark.sampled
@@ -147,6 +147,20 @@ def test_a_success_does_not_outlive_the_time_in_which_github_refuses_checks(benc
     assert bench.conclusions(bench.head(number))["plan"] == "failure"
     runs = bench.github.state.repositories[SHOP].checks.values()
     assert len(runs) == len({(run.name, run.head_sha) for run in runs})
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_the_check_of_a_push_ends_when_github_takes_it_again(bench: Bench, status: int) -> None:
+    """It stayed in progress for good, and of a failed push it is the only sign on GitHub."""
+    sha = bench.github.commit(SHOP, "main", COLUMN, "A push", author="wim")
+    bench.github.faults.fail("*", r"/check-runs", status=status, times=1000)
+    bench.idle()
+    assert [unwritten.commit for unwritten in bench.context.inbox.prods.get(SHOP).unwritten] == [sha]
+    bench.github.faults.clear()
+    bench.worker.sweep()
+    until(lambda: not bench.context.inbox.prods.get(SHOP).unwritten, what="the check's end")
+
+    assert bench.conclusions(sha) == {"promotion": "success"}
 
 
 def test_a_command_whose_comment_was_deleted_keeps_no_other_waiting(bench: Bench) -> None:
