@@ -56,6 +56,9 @@ SELECT id, d, k, x FROM src.e WHERE d >= @start_date AND d <= @end_date
 SELECT id, ts, k FROM src.e WHERE ts BETWEEN @start_ts AND @end_ts
 SELECT id, CAST(ts AS DATE) AS d, k FROM src.e WHERE ts BETWEEN @start_dt AND @end_dt
 SELECT id, ds, k, x FROM src.e WHERE ds BETWEEN @start_ds AND @end_ds
+SELECT id, CAST(ts AS DATE) AS d, k FROM src.e WHERE CAST(ts AS DATE) DAY()
+SELECT DATE(ts) AS d, k, count(*) AS c FROM src.e WHERE DATE(ts) BETWEEN @start_ds AND @end_ds GROUP BY DATE(ts), k
+WITH c AS (SELECT *, DATE(ts) AS d0 FROM src.e) SELECT d0 AS d, max(x) OVER (PARTITION BY d0) AS x FROM c WHERE d0 DAY()
 SELECT d, k, count(*) AS c, sum(x) AS x FROM src.e WHERE d DAY() GROUP BY d, k
 SELECT d, max(k) AS k, count(*) AS c FROM src.e WHERE d BETWEEN @start_ds AND @end_ds GROUP BY d HAVING count(*) > 1
 SELECT DISTINCT d, k FROM src.e WHERE d DAY()

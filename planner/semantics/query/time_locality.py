@@ -40,10 +40,14 @@ class TimeDependence:
 
 @dataclass(frozen=True)
 class _Time:
-    """The column that is filtered by dates. Unless intervals are `short`, its day is in no other interval."""
+    """The column that is filtered by dates. Unless intervals are `short`, its day is in no other interval.
+
+    With `is_cast` it is the column's day that is filtered, in the session's time zone.
+    """
 
     column: Ref
     short: bool
+    is_cast: bool
 
 
 def depends_on_batch(relation: Relation, time_column: str, *, short: bool) -> bool:
@@ -82,7 +86,10 @@ def time_dependence(relation: Relation, time_column: str, *, short: bool) -> Tim
     day = _find_day_column(block, short, time)
     folded = [part for group in groups for part in group.keys]
     # The time column must be the filtered column itself: else a row could belong to another day than it is loaded for.
-    is_other_day = bool(time_column) and (time is None or day is None or not _is_day(time, day))
+    # Where its day is filtered, it must be that day: an interval of moments is one of UTC.
+    is_other_day = bool(time_column) and (
+        time is None or day is None or not _is_day(time, day) or (day.is_cast and not _is_date_cast(time))
+    )
     if day is None or is_other_day or any(map(has_dates, (*above, *folded))):
         return TimeDependence(rows=True)
     # A group without the day gets rows of several days; ROLLUP and the like add such groups.
@@ -93,7 +100,7 @@ def time_dependence(relation: Relation, time_column: str, *, short: bool) -> Tim
     outputs = frozenset(name for name, value in relation.columns.items() if has_dates(value) or _leaves_day(value, day))
     source = day.column.source
     assert isinstance(source, TableSource)
-    return TimeDependence(outputs, False, (source.name, str(day.column.inner)))
+    return TimeDependence(outputs, False, None if day.is_cast else (source.name, str(day.column.inner)))
 
 
 def _union_dependence(relation: Relation, union: Union, time_column: str, short: bool) -> TimeDependence:
@@ -114,27 +121,39 @@ def _find_day_column(block: Block, short: bool, time: Value | None) -> _Time | N
 
     `time` is the time column of the table, whose format says that its texts are days. Other texts may be times.
     """
-    columns: dict[tuple[int, str], Ref] = {}
+    columns: dict[tuple[int, str, bool], Ref] = {}
     for value in block.where:
         if not has_dates(value):
             continue
-        column = _filter_column(value, short=short)
+        is_cast = isinstance(value, Term) and any(map(_is_date_cast, value.parts))
+        column = _filter_column(value, short=short, is_cast=is_cast)
         if column is None or column.source not in block.sources:
             return None
         if _may_be_times(value, column, time):
             return None
-        columns[id(column.source), str(column.inner)] = column
+        columns[id(column.source), str(column.inner), is_cast] = column
     # Two filtered columns join the rows of two intervals; a date inside a source decides rows that the filter does not
     # see.
     if len(columns) != 1 or any(map(has_dates, (part for source in block.all_sources for part in source.parts))):
         return None
-    return _Time(next(iter(columns.values())), short)
+    ((_, _, is_cast), column), *_ = columns.items()
+    return _Time(column, short, is_cast)
 
 
-def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end"), *, short: bool = False) -> Ref | None:
+def _is_date_cast(value: Part) -> bool:
+    while isinstance(value, Ref) and isinstance(value.source, Group):
+        value = value.inner
+    is_cast = isinstance(value, Term) and value.op in ("cast", "try cast") and value.parts[1] == _DAY
+    return is_cast or (isinstance(value, Term) and value.op == "TsOrDsToDate" and len(value.parts) == 1)
+
+
+def _filter_column(
+    value: Value, sides: tuple[str, ...] = ("start", "end"), *, short: bool = False, is_cast: bool = False
+) -> Ref | None:
     """Return the table column that a predicate filters by the start, or by the end, of the interval, or None.
 
-    Both ends belong to the interval: without one of them, rows of each interval are lost.
+    With `is_cast` it is the column whose cast to DATE is filtered. Both ends belong to the interval: without one of
+    them, rows of each interval are lost.
     """
     if not isinstance(value, Term) or value.op != "LTE":
         return None
@@ -143,9 +162,11 @@ def _filter_column(value: Value, sides: tuple[str, ...] = ("start", "end"), *, s
         if side not in sides or not (isinstance(date, Term) and date.op == "date"):
             continue
         prefix, _, suffix = str(date.parts[0]).partition("_")
+        if is_cast and isinstance(column, Term) and _is_date_cast(column):
+            column = column.parts[0]
         if prefix == side and isinstance(column, Ref) and isinstance(column.source, TableSource):
             # each value must be in one interval; intervals of less than a day share its days
-            type_ = _text_type(column)
+            type_ = _DAY.lower() if is_cast else _text_type(column)
             is_of_days = suffix in ("date", "ds") or type_ == "date"
             return column if suffix in _EXACT.get(type_, ()) and not (short and is_of_days) else None
     return None

@@ -68,3 +68,30 @@ def test_rows_that_a_filter_loses_between_two_intervals_are_not_those_of_both(
     shape = shape_of(f"SELECT d, x FROM s.a WHERE {condition}", {"s.a": parent}, "d")
 
     assert (shape.by_batch, shape.volatile_rows, not shape.bounded["s.a"]) == (lost, lost, lost)
+
+
+@pytest.mark.parametrize(
+    ("time", "condition", "lost"),
+    [
+        ("CAST(ts AS DATE)", "CAST(ts AS DATE) BETWEEN @start_date AND @end_date", False),
+        ("DATE(ts)", "ts::DATE BETWEEN @start_ds AND @end_ds", False),
+        ("CAST(ts AS DATE)", "CAST(ts AS DATE) >= @start_date AND CAST(ts AS DATE) < @end_date", True),
+        ("CAST(ts AS DATE)", "CAST(ts AS DATE) >= @start_date AND ts <= @end_ts", True),
+        ("CAST(ts AS DATE)", "CAST(x AS DATE) BETWEEN @start_date AND @end_date", True),
+        ("CAST(ts AS DATE)", "CAST(ts AS DATE) + 1 BETWEEN @start_date AND @end_date", True),
+        ("ts", "CAST(ts AS DATE) BETWEEN @start_date AND @end_date", True),  # whose day is one of UTC
+    ],
+)
+def test_a_filter_of_the_day_of_a_column_loses_no_row_of_that_day(time: str, condition: str, lost: bool) -> None:
+    parent = Parent(("ts", "x"), types=(("ts", "timestamp"), ("x", "int")))
+    shape = shape_of(f"SELECT {time} AS d, x FROM s.a WHERE {condition}", {"s.a": parent}, "d")
+
+    assert (shape.volatile_rows, shape.by_batch) == (lost, lost)
+    assert (shape.day, shape.bounded["s.a"]) == (None, frozenset())  # no days of its parent are told apart by it
+
+
+def test_a_filter_of_the_day_splits_rows_between_hours() -> None:
+    parent = Parent(("ts", "x"), types=(("ts", "timestamp"), ("x", "int")))
+    condition = "CAST(ts AS DATE) BETWEEN @start_date AND @end_date"
+
+    assert shape_of(f"SELECT CAST(ts AS DATE) AS d, x FROM s.a WHERE {condition}", {"s.a": parent}, "d").whole_days
