@@ -39,7 +39,9 @@ def error_data(error: BaseException, locate: Locate) -> dict[str, Any]:
     elif getattr(error, "is_sentence", False) is True:
         message = str(error)
     else:
-        message = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0]}".rstrip(": ")
+        text = (str(error).strip().splitlines() or [""])[0]  # its reader leaves out more of the middle
+        text = text if len(text) <= 2000 else f"{text[:1000]}{text[-1000:]}"
+        message = f"{type(error).__name__}: {text}".rstrip(": ")
     if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "sqlmesh":
         message = (
             f"{message.partition(' (')[0]}. This `sqlmesh` is mergeplan's own, with what models, macros and signals"
