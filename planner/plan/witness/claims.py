@@ -35,7 +35,8 @@ def claims_of(plan: Plan) -> tuple[Claim, ...]:
     """Return the claims of a plan, parents first; a change with a person's category makes no claim."""
     changes = {change.name: change for change in plan.changes}
     readers = {parent for name in changes for parent in plan.parents.get(name, ())}
-    return tuple(one for c in plan.changes if (one := _claim_of(plan, changes, c, c.name in readers)))
+    claims = (_claim_of(plan, changes, change, change.name in readers) for change in plan.changes)
+    return tuple(filter(None, claims))
 
 
 def _claim_of(plan: Plan, changes: Mapping[str, Change], change: Change, is_read: bool) -> Claim | None:
