@@ -55,6 +55,7 @@ def run_action(environ: Mapping[str, str]) -> int:
         undone = worker.drain(projects, DRAIN_SECONDS)
         return _write_results(context, event, environ, undone)
     finally:
+        context.closing.set()  # the thread that renews claims ends
         context.notifications.close()
         context.tracing.close()
         context.inbox.close()
