@@ -167,40 +167,50 @@ def history_lost(changes: Iterable[Change]) -> list[Blocker]:
 
 
 def find_shortened_tables(
-    graph: Graph,
-    snapshots: Mapping[str, Snapshot],
-    changes: Iterable[Change],
-    table_state: Loaded,
-    window: Window,
-    *,
-    skips_backfill: bool,
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: Iterable[Change], table_state: Loaded, window: Window
 ) -> list[Blocker]:
-    """Return a blocker for each new table of prod that would lack time of the old one.
+    """Return a blocker for each new table that would lack time of the old one because what it reads is not whole.
 
-    No table is filled past what it reads holds, or the request's time ends, or the request skips what is missing, so
-    that it would replace a whole table by a part, or by nothing.
+    No table is filled past what it reads holds, so that it would replace a whole table by a part, or by nothing.
     """
     blockers, changes = list[Blocker](), tuple(changes)
-    ahead = build_timeline(min(window.now, window.end or window.now), datetime.max.replace(tzinfo=UTC))
     built_names = {change.name for change in changes if change.shares is None}
     for change in changes:
         old, new = change.old, change.new
         if old is None or new is None or change.shares is not None or not (old.kind.is_stored and new.kind.is_stored):
             continue
+        if not (lost := subtract_intervals(table_state.timeline_of(old), _time_after(change, table_state))):
+            continue
+        kept_names = sorted(graph.upstream([change.name]) - built_names)
+        incomplete = next((n for n in kept_names if _lacks_time(graph, snapshots[n], table_state, window)), None)
+        if incomplete:
+            message = f"`{change.name}` would lack {lost[0]}, which prod shows now: `{incomplete}` is not whole."
+            hint = "Compute that first (`mergeplan run`), or merge a change of it alone."
+            blockers.append(Blocker(f"{message} {hint}", new.model.place))
+    return blockers
+
+
+def find_withheld_time(
+    changes: Iterable[Change], table_state: Loaded, limit: datetime | None, *, skips_backfill: bool
+) -> list[Blocker]:
+    """Return a blocker for each new table that would lack time of the old one because a person withholds it.
+
+    `limit` is the end or the execution time that was chosen. Without one the clock may lie behind prod, which a run
+    has filled meanwhile: the next run fills the new table.
+    """
+    blockers = []
+    ahead = build_timeline(limit, datetime.max.replace(tzinfo=UTC)) if limit else ()
+    for change in changes:
+        old, new = change.old, change.new
+        if old is None or new is None or change.shares is not None or not (old.kind.is_stored and new.kind.is_stored):
+            continue
         timeline = table_state.timeline_of(old)
-        lost = subtract_intervals(timeline, _time_after(change, table_state))
         skipped = intersect_intervals(timeline, change.missing) if skips_backfill else ()
-        if withheld := skipped or intersect_intervals(lost, ahead):
+        lost = intersect_intervals(subtract_intervals(timeline, _time_after(change, table_state)), ahead)
+        if withheld := skipped or lost:
             options = "`--skip-backfill`" if skipped else "`--end` and `--execution-time`"
             message = f"`{change.name}` would lack {withheld[0]}, which prod shows now. Leave out {options}."
             blockers.append(Blocker(message, new.model.place))
-        elif lost:
-            kept_names = sorted(graph.upstream([change.name]) - built_names)
-            incomplete = next((n for n in kept_names if _lacks_time(graph, snapshots[n], table_state, window)), None)
-            if incomplete:
-                message = f"`{change.name}` would lack {lost[0]}, which prod shows now: `{incomplete}` is not whole."
-                hint = "Compute that first (`mergeplan run`), or merge a change of it alone."
-                blockers.append(Blocker(f"{message} {hint}", new.model.place))
     return blockers
 
 

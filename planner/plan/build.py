@@ -25,6 +25,7 @@ from mergeplan.planner.plan.blockers import (
     find_missed_lookback,
     find_shortened_tables,
     find_unwritable_names,
+    find_withheld_time,
     history_lost,
 )
 from mergeplan.planner.plan.category.categorize import is_edited
@@ -130,6 +131,7 @@ class Request:
     shapes: ShapeMemory = NO_MEMORY  # queries that earlier plans analysed
     refuted: Mapping[str, str] = field(default_factory=dict)  # claim with which Spark's analyzer disagrees -> why
     restated: Mapping[str, Days] = field(default_factory=dict)  # model that keeps its text -> days computed again
+    as_of: datetime | None = None  # the execution time that a person chose, UTC
     restated_at: datetime | None = None  # when a person asked for that, UTC
     restate_warnings: tuple[str, ...] = ()  # of selectors that chose no model for that
 
@@ -160,11 +162,7 @@ def build_plan(
     # Checked before previews replace the tables that prod gets, and before the request removes any time.
     lost = (*find_unwritable_names(changes), *history_lost(changes), *find_emptied_project(graph, base.snapshots))
     if target.name == PROD:
-        lost += tuple(
-            find_shortened_tables(
-                graph, snapshots, changes, table_state, request.window, skips_backfill=request.skip_backfill
-            )
-        )
+        lost += _find_lost_days(graph, snapshots, changes, table_state, request)
     else:
         stage = PreviewStage(target.name, table_state, request.window, request.naming, forward.preview)
         snapshots, changes = build_previews(graph, snapshots, changes, stage)
@@ -205,6 +203,17 @@ def _check_prod_is_whole(target: Environment, request: Request) -> None:
         raise RequestError("prod must hold all its days: a start is for other environments.", hint="Leave it out.")
     if target.name == PROD and request.backfill is not None:
         raise RequestError("prod must hold all its rows: `--backfill-model` is for other environments.")
+
+
+def _find_lost_days(
+    graph: Graph, snapshots: Mapping[str, Snapshot], changes: tuple[Change, ...], table_state: Loaded, request: Request
+) -> tuple[Blocker, ...]:
+    limits = [limit for limit in (request.window.end, request.as_of) if limit]
+    limit, skips_backfill = min(limits, default=None), request.skip_backfill
+    return (
+        *find_shortened_tables(graph, snapshots, changes, table_state, request.window),
+        *find_withheld_time(changes, table_state, limit, skips_backfill=skips_backfill),
+    )
 
 
 def _build_environment(

@@ -208,6 +208,7 @@ def build_request(work: Workspace, options: PlanOptions, models: Mapping[str, Mo
         refuted=work.store.refuted_claims.all(),
         restated=copies,
         restate_warnings=warnings,
+        as_of=work.now if options.execution_time else None,
         restated_at=datetime.fromisoformat(options.restated_at) if options.restated_at else None,
     )
 

@@ -1,7 +1,7 @@
 """What a request asks for besides the project: only some changes, only some tables, nothing computed, no gaps."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -23,6 +23,7 @@ SHOP = project(
     model("s.total", "SELECT COUNT(x) AS n FROM s.days"),
     model("s.apart", "SELECT 1 AS one"),
 )
+EARLY = day("2026-01-05")
 HOLED = (Interval(day("2026-01-01"), day("2026-01-04")), Interval(day("2026-01-06"), day("2026-01-10")))
 EDITED = SHOP | project(
     model("s.days", "SELECT id, x || '!' AS x, d FROM s.raw", **DAILY),
@@ -183,21 +184,28 @@ def test_a_gap_is_refused_when_none_is_wanted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "skips", "lost"),
+    ("window", "as_of", "skips", "lost"),
     [
-        (Window(NOW, end=day("2026-01-05")), False, "2026-01-05 - 2026-01-09, which prod shows now. Leave out"),
-        (Window(day("2026-01-05")), False, "2026-01-05 - 2026-01-09, which prod shows now. Leave out"),
-        (Window(NOW), True, "2026-01-01 - 2026-01-09, which prod shows now. Leave out `--skip-backfill`."),
+        (Window(NOW, end=day("2026-01-05")), None, False, "2026-01-05 - 2026-01-09, which prod shows now. Leave out"),
+        (Window(EARLY), EARLY, False, "2026-01-05 - 2026-01-09, which prod shows now. Leave out"),
+        (Window(NOW), None, True, "2026-01-01 - 2026-01-09, which prod shows now. Leave out `--skip-backfill`."),
     ],
 )
-def test_prod_keeps_the_days_that_it_shows(window: Window, skips: bool, lost: str) -> None:
+def test_prod_keeps_the_days_that_it_shows(window: Window, as_of: datetime | None, skips: bool, lost: str) -> None:
     prod, loaded = promote(SHOP)
 
-    blockers = make_plan(EDITED, prod, prod, loaded, window=window, skip_backfill=skips).blockers
+    blockers = make_plan(EDITED, prod, prod, loaded, window=window, as_of=as_of, skip_backfill=skips).blockers
 
     messages = [blocker.message for blocker in blockers]
     assert [message for message in messages if message.startswith(f"`s.days` would lack {lost}")]
-    assert make_plan(SHOP, prod, prod, loaded, window=window, skip_backfill=skips).blockers == ()
+    assert make_plan(SHOP, prod, prod, loaded, window=window, as_of=as_of, skip_backfill=skips).blockers == ()
+
+
+def test_a_plan_that_began_before_prod_was_filled_is_not_blocked() -> None:
+    """The run fills the new table's last days, too."""
+    prod, loaded = promote(SHOP)
+
+    assert make_plan(EDITED, prod, prod, loaded, window=Window(EARLY)).blockers == ()
 
 
 def test_an_end_that_costs_no_day_is_allowed_in_prod() -> None:
