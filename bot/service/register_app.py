@@ -50,7 +50,7 @@ def register_app(
     for file in (registration.key_file, registration.variables_file):
         if file.exists():
             raise RequestError(f"`{file}` exists.", hint="Move it away, or name another: a key is never written over.")
-    # what is wrong is told before a page is opened
+    # raises for a wrong address before a page is opened
     manifest.form_address(registration.api_url, registration.organization, "")
     server = _Server(registration, port)
     thread = threading.Thread(target=server.serve_forever, name="register-app", daemon=True)

@@ -274,8 +274,8 @@ def upgrade_tables(database: sa.Engine, package: str, *, migrates: bool = False)
             raise RequestError(
                 f"The state database is of an earlier version ({revision}) than this mergeplan "
                 f"({package_revisions[-1]}).",
-                hint="Install that version, or bring the database to this one with `mergeplan migrate`: "
-                "earlier versions, such as that of a service, then refuse it.",
+                hint="Install the version that the others use; or run `mergeplan migrate`, after which they refuse the "
+                "database until they are as new.",
             )
         if revision != package_revisions[-1]:
             _run_migrations(connection, package)

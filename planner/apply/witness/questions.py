@@ -114,7 +114,7 @@ class Questions:
     def _learn_columns(self, name: str, result: PairResult) -> None:
         change = self.stand_ins.changes[name]
         new = change.new
-        if new and new.kind.is_view and change.old and result.same and not result.second:
+        if new and new.kind.is_view and change.old and change.old.kind.is_view and result.same and not result.second:
             self.stand_ins.planned[name] = self.stand_ins.stored_columns(change.old) or ()  # it has the same text
         if new is None or new.kind.is_embedded or not result.second:
             return

@@ -112,7 +112,6 @@ def test_the_retention_can_be_chosen(store: StateStore, quiet: Engine) -> None:
 
 
 def test_a_sweep_of_orphans_leaves_what_prod_showed_long_ago(store: StateStore, quiet: Engine) -> None:
-    """How long that is kept is a setting of the janitor."""
     promote_to(store, quiet, "prod", A1)
     promote_to(store, quiet, "prod", A2)
 

@@ -87,7 +87,7 @@ def test_a_filter_of_the_day_of_a_column_loses_no_row_of_that_day(time: str, con
     shape = shape_of(f"SELECT {time} AS d, x FROM s.a WHERE {condition}", {"s.a": parent}, "d")
 
     assert (shape.volatile_rows, shape.by_batch) == (lost, lost)
-    assert (shape.day, shape.bounded["s.a"]) == (None, frozenset())  # no days of its parent are told apart by it
+    assert (shape.day, shape.bounded["s.a"]) == (None, frozenset())  # it tells nothing of its parent's days
 
 
 def test_a_filter_of_the_day_splits_rows_between_hours() -> None:
